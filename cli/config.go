@@ -138,11 +138,7 @@ func addSettingFlags(flags *pflag.FlagSet, names ...string) {
 		if len(names) == 0 && x.global || len(names) > 0 && !slices.Contains(names, x.name) {
 			continue
 		}
-		use := x.usage
-		if !x.boolean() {
-			use = fmt.Sprintf("%s (`%s`)", x.usage, x.value)
-		}
-		flag := flags.VarPF(&settingFlag{text: x.def, boolean: x.boolean()}, x.name, "", use)
+		flag := flags.VarPF(&settingFlag{text: x.def, value: x.value, boolean: x.boolean()}, x.name, "", x.usage)
 		flag.DefValue = x.def
 		if x.boolean() {
 			flag.NoOptDefVal = "true"
@@ -152,8 +148,8 @@ func addSettingFlags(flags *pflag.FlagSet, names ...string) {
 
 // settingFlag is a flag whose text is checked later, together with all other settings.
 type settingFlag struct {
-	text    string
-	boolean bool
+	text, value string
+	boolean     bool
 }
 
 func (f *settingFlag) String() string { return f.text }
@@ -168,11 +164,12 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
+// Type is what --help shows as the value.
 func (f *settingFlag) Type() string {
 	if f.boolean {
 		return "bool"
 	}
-	return "setting"
+	return f.value
 }
 
 // settings reads all settings. Every problem is reported at once, each with where it stands.

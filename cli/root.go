@@ -63,7 +63,7 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommandGroupID(groupServer)
 	root.SetFlagErrorFunc(flagError)
 
 	flags := root.PersistentFlags()
