@@ -147,10 +147,12 @@ type InboxItem struct {
 	RunID   string
 	Process string
 	Version int
-	// Title is the process's name and Step the step's id; the page writes them as words.
-	OpenedAt time.Time
-	Mode     run.Mode
-	Overdue  bool
+	// Inputs and StartedBy are the run's: they tell two items of the same step apart.
+	Inputs    json.RawMessage
+	StartedBy string
+	OpenedAt  time.Time
+	Mode      run.Mode
+	Overdue   bool
 }
 
 // InboxPage is a page of the inbox.
