@@ -29,7 +29,8 @@ type Store interface {
 	// Changes returns a channel that receives (without ever blocking the store) after something was committed, by this
 	// process or another, and a function that ends the subscription.
 	Changes() (<-chan struct{}, func())
-	// Backup writes a consistent copy of the database into the folder dir, while others read and write.
+	// Backup writes a consistent copy of the database into the folder dir (made if absent, refused if not empty), while
+	// others read and write. The server adds the files and the secret.
 	Backup(ctx context.Context, dir string) error
 	Close() error
 }
@@ -50,6 +51,9 @@ type Reader interface {
 	Run(id string) (RunRow, error)
 	// Entries returns the journal of a run in order, from after (exclusive) up to until (inclusive; 0 is the end).
 	Entries(runID string, after, until int) ([]run.Entry, error)
+	// Projection returns everything stored about a run beside its journal, inputs included, its rows ordered by key: what
+	// verification compares with the fold.
+	Projection(runID string) (Projection, error)
 	Runs(q RunQuery) ([]RunRow, error)
 	// Ready lists claimable agent steps by (Since, RunID, StepID).
 	Ready(q ReadyQuery) ([]ReadyRow, error)
