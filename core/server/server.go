@@ -25,7 +25,7 @@ type Options struct {
 	FileURLTTL time.Duration
 	// Operators is the operators' group ("operators").
 	Operators string
-	// Profiles are the profiles offered (none): `describe` lists them, and a process that needs another is refused at
+	// Profiles are the profiles offered (parallel-1): `describe` lists them, and a process that needs another is refused at
 	// publication.
 	Profiles []string
 	// RealTime is the time that agent keys expire by (time.Now): never the moved clock of dev mode.
