@@ -43,8 +43,11 @@ type Start struct {
 	Human bool
 }
 
-// Claim gives an agent a ready step.
-type Claim struct{ StepID, By string }
+// Claim gives an agent a ready step. Barred says that the process is not open to this agent.
+type Claim struct {
+	StepID, By string
+	Barred     bool
+}
 
 // ClaimRef names a claim and one lease of it: what a token proves. Claim counts the run's claims from 1, Lease the
 // claim's leases (a renewal starts the next).

@@ -40,3 +40,37 @@ func (e *Error) Error() string {
 	}
 	return e.Message + ": " + strings.Join(e.Issues, "; ")
 }
+
+func refuse(code Code, message string, issues ...string) *Error {
+	return &Error{Code: code, Message: message, Issues: issues}
+}
+
+func runEnded(st *State) *Error {
+	how := "was cancelled"
+	if st.State == RunEnded {
+		how = "has ended with the outcome " + st.Outcome
+	}
+	return refuse(Conflict, "The run "+how+": nothing can be changed in it any more.", IssueRunEnded)
+}
+
+func (f *fold) unknownStep(id string) *Error {
+	return refuse(NotFound, "The process "+f.st.Process+" has no step "+quote(id)+".")
+}
+
+// quote sets off what a caller sent, at a length a message can bear.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return "“" + s + "”"
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+func checkNote(name, s string) []string {
+	if blank(s) {
+		return []string{name + ": required"}
+	}
+	return nil
+}

@@ -2,9 +2,10 @@ package run
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/apserver/ap/core/process"
 )
 
 // Mode is "live" or "test".
@@ -63,6 +64,8 @@ type State struct {
 	Claims []ClaimRecord
 	// Held are the events not yet consumed, oldest first.
 	Held []HeldEvent
+	// data is shared by all states with the same run data.
+	data *dataCache
 }
 
 // Ended is how a run ended.
@@ -89,6 +92,8 @@ type Step struct {
 	Current *Record
 	History []*Record
 	Handoff Handoff
+	// Joined is the number of the event with which a parallel step's branches joined, or 0.
+	Joined int
 }
 
 // Record is one completion of a step as run data shows it (protocol.md 2). Output and Evidence are nil where that
@@ -175,24 +180,51 @@ type HeldEvent struct {
 	At   time.Time
 }
 
-// NextTimer is the earliest time at which something happens by itself, or nil: a lease's end, a wait, a timeout, a due
-// time not yet recorded as overdue.
-func (st *State) NextTimer(doc *process.Document) *time.Time {
-	panic("not yet")
+// OpenItems are the work items that can be decided, oldest first.
+func (st *State) OpenItems() []Item {
+	var open []int
+	for i := range st.Steps {
+		if n := st.Steps[i].Item; n >= 0 && st.Items[n].Open() {
+			open = append(open, n)
+		}
+	}
+	slices.Sort(open)
+	items := make([]Item, len(open))
+	for i, n := range open {
+		items[i] = st.Items[n]
+	}
+	return items
 }
 
-// Data is the run data as JSON: what the snapshot is over and what the cap counts. It carries no signed URLs.
-func (st *State) Data(doc *process.Document) json.RawMessage {
-	panic("not yet")
+// FindItem returns the work item with that id, open or not.
+func (st *State) FindItem(id string) (Item, bool) {
+	for _, item := range st.Items {
+		if item.ID == id {
+			return item, true
+		}
+	}
+	return Item{}, false
 }
 
-// Snapshot is the hash of the run data, in hex (protocol.md 4). It changes exactly when run data changes.
-func (st *State) Snapshot(doc *process.Document) string {
-	panic("not yet")
-}
+// Over says that the run ended or was cancelled.
+func (st *State) Over() bool { return st.State == RunEnded || st.State == RunCancelled }
+
+// itemID is the id of a run's nth work item, from 1.
+func itemID(runID string, n int) string { return runID + itemMark + strconv.Itoa(n) }
+
+const itemMark = "_w"
 
 // ItemRun returns the id of the run that a work item's id belongs to; ok is false when the id has not that form.
 // Item ids are derived from the run's id, so no lookup is needed.
 func ItemRun(itemID string) (runID string, ok bool) {
-	panic("not yet")
+	i := strings.LastIndex(itemID, itemMark)
+	if i <= 0 {
+		return "", false
+	}
+	digits := itemID[i+len(itemMark):]
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || strconv.Itoa(n) != digits {
+		return "", false
+	}
+	return itemID[:i], true
 }

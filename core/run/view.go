@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/apserver/ap/core/process"
@@ -146,36 +147,156 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// timeLayout is how times are written, in views, in run data and in the journal.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
 func (t Time) String() string {
-	return time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z")
+	return time.Time(t).UTC().Format(timeLayout)
 }
 
 // NewView renders the run view. The state has to be advanced to opts.Now.
 func NewView(doc *process.Document, st *State, opts ViewOptions) *View {
-	panic("not yet")
+	v := &View{
+		Run: RunInfo{
+			ID: st.ID, Process: st.Process, Version: st.Version, Mode: st.Mode, State: st.State,
+			StartedBy: st.StartedBy, StartedAt: Time(st.StartedAt), UpdatedAt: Time(st.UpdatedAt),
+		},
+		Data:      DataView(doc, st, opts),
+		Steps:     make([]StepView, len(st.Steps)),
+		WorkItems: []ItemView{},
+		Body:      doc.Body,
+	}
+	if st.State == RunEnded {
+		v.Run.Outcome = &st.Outcome
+	}
+	if e := st.Ended; e != nil {
+		v.Run.Ended = &EndedView{By: e.By, At: Time(e.At), Note: e.Note}
+	}
+	for i := range st.Steps {
+		v.Steps[i] = stepView(&doc.Steps[i], &st.Steps[i], opts.Now)
+	}
+	for _, item := range st.OpenItems() {
+		v.WorkItems = append(v.WorkItems, NewItemView(doc, st, item, opts))
+	}
+	return v
 }
 
-// DataView is the run data as a read returns it: with the signed url of each file.
+// stepView shows due and overdue while the step is reached and not finished.
+func stepView(d *process.Step, s *Step, now time.Time) StepView {
+	v := StepView{ID: d.ID, Kind: d.Kind}
+	if s.State != NotReached {
+		v.State = &s.State
+	}
+	if s.Due != nil {
+		overdue := isOverdue(s, now)
+		v.Due, v.Overdue = (*Time)(s.Due), &overdue
+	}
+	return v
+}
+
+func isOverdue(s *Step, now time.Time) bool {
+	return s.Due != nil && (s.Overdue || !now.Before(*s.Due))
+}
+
+// DataView is the run data as a read returns it: with the signed url of each file. It may be shared: don't change it.
 func DataView(doc *process.Document, st *State, opts ViewOptions) json.RawMessage {
-	panic("not yet")
+	if opts.FileURL == nil || !st.hasFiles() {
+		return st.Data(doc)
+	}
+	sign := func(ref string) string { return opts.FileURL(ref, opts.Now) }
+	return appendData(make([]byte, 0, 2*len(st.Data(doc))), doc, st, sign)
+}
+
+func (st *State) hasFiles() bool {
+	isFile := func(e FileEvidence) bool { return e.Kind == kindFile }
+	for i := range st.Steps {
+		s := &st.Steps[i]
+		if s.Current != nil && slices.ContainsFunc(s.Current.Evidence, isFile) {
+			return true
+		}
+		for _, r := range s.History {
+			if slices.ContainsFunc(r.Evidence, isFile) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // NewItemView renders one work item.
 func NewItemView(doc *process.Document, st *State, item Item, opts ViewOptions) ItemView {
-	panic("not yet")
+	i := doc.Index(item.StepID)
+	d, s := &doc.Steps[i], &st.Steps[i]
+	v := ItemView{
+		ID: item.ID, StepID: item.StepID, Kind: d.Kind, Text: d.Text,
+		AssignedTo: Assignment{Group: item.Group, Person: item.Person},
+		Snapshot:   st.Snapshot(doc),
+		Due:        (*Time)(s.Due),
+		Escalation: noteView(item.Escalation),
+		Handoff:    HandoffOf(st, i),
+	}
+	if d.Kind != process.Approve {
+		v.Output, v.Evidence, v.Next = declared(d)
+	}
+	if st.Mode == Test {
+		v.Mode = Test
+	}
+	v.Decide = DecideCall{
+		Tool:      "decide",
+		Arguments: DecideArguments{RunID: st.ID, WorkItemID: item.ID, Snapshot: v.Snapshot, RequestID: NewUUID},
+		Decisions: decisionsOn(d.Kind),
+	}
+	return v
+}
+
+// declared is what a step asks for: nil where it declares none.
+func declared(d *process.Step) (output process.Fields, evidence []string, next []process.Route) {
+	if len(d.Output) > 0 {
+		output = d.Output
+	}
+	if len(d.Evidence) > 0 {
+		evidence = d.Evidence
+	}
+	if len(d.Routes) > 0 {
+		next = d.Routes
+	}
+	return output, evidence, next
+}
+
+func noteView(n *Note) *NoteView {
+	if n == nil {
+		return nil
+	}
+	return &NoteView{Note: n.Note, By: n.By, At: Time(n.At)}
 }
 
 // Ready lists the agent steps that can be claimed, oldest first.
 func Ready(doc *process.Document, st *State, now time.Time) []ReadyStep {
-	panic("not yet")
+	var ready []ReadyStep
+	for i := range st.Steps {
+		if s := &st.Steps[i]; s.State == StepReady {
+			ready = append(ready, ReadyStep{
+				StepID: doc.Steps[i].ID, Since: s.ReadyAt, Due: s.Due, Overdue: isOverdue(s, now), Handoff: HandoffOf(st, i),
+			})
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b ReadyStep) int { return a.Since.Compare(b.Since) })
+	return ready
 }
 
 // Spec is what a claim tells an agent about its step; handoff goes beside it.
 func Spec(doc *process.Document, stepID string) StepSpec {
-	panic("not yet")
+	d := doc.Step(stepID)
+	spec := StepSpec{ID: d.ID, Instructions: d.Text}
+	spec.Output, spec.Evidence, spec.Next = declared(d)
+	return spec
 }
 
 // HandoffOf renders the handoff of a step, or nil.
 func HandoffOf(st *State, step int) *HandoffView {
-	panic("not yet")
+	h := &st.Steps[step].Handoff
+	if h.Progress == "" && h.Returned == nil && len(h.Issues) == 0 {
+		return nil
+	}
+	return &HandoffView{Progress: h.Progress, Returned: noteView(h.Returned), Issues: h.Issues}
 }
