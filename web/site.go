@@ -20,8 +20,17 @@ import (
 type site struct {
 	srv      *server.Server
 	opts     Options
+	base     *url.URL // of opts.BaseURL
 	log      *slog.Logger
 	sessions *scs.SessionManager
+	// issuer is nil when nobody can sign in.
+	issuer  *issuer
+	metrics *metrics
+	// calls limits callers on /mcp, badTokens and loginStarts addresses.
+	calls, badTokens, loginStarts *limiters
+	// streams has a place for each open stream of /events.
+	streams   chan struct{}
+	heartbeat time.Duration
 }
 
 // login is who a browser session belongs to, as the last OIDC sign-in said.
@@ -212,15 +221,22 @@ func (h *site) fail(w http.ResponseWriter, r *http.Request, status int, title, a
 	h.page(w, r, status, messagePage{Title: title, Text: advice, Link: "/inbox", LinkText: "Go to the inbox"})
 }
 
-// messagePage is a page with a heading, a sentence and a link.
+// messagePage is a page with a heading, a sentence, a link and perhaps a button that posts to Action.
 type messagePage struct {
 	Title, Text, Link, LinkText string
+	Button, Action              string
+	// Form is where the dev issuer's sign-in goes, Email what is filled in.
+	Form, Email string
 }
 
 var messageTemplate = template.Must(template.New("message").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}} · ap</title><link rel="stylesheet" href="/static/ap.css"></head>
-<body><main><h1>{{.Title}}</h1><p role="alert">{{.Text}}</p><p><a href="{{.Link}}">{{.LinkText}}</a></p></main></body></html>
+<body><main><h1>{{.Title}}</h1>{{with .Text}}<p role="alert">{{.}}</p>{{end}}
+{{with .Form}}<form method="post" action="{{.}}"><p><label for="email">E-mail</label>
+<input id="email" name="email" type="email" value="{{$.Email}}" required autofocus autocomplete="username"></p><p><button>Sign in</button></p>
+<p>This server is in dev mode: any e-mail address will do, and no password is asked.</p></form>{{end}}
+{{with .Button}}<form method="post" action="{{$.Action}}"><p><button>{{.}}</button></p></form>{{end}}{{with .Link}}<p><a href="{{.}}">{{$.LinkText}}</a></p>{{end}}</main></body></html>
 `))
 
 func (h *site) page(w http.ResponseWriter, r *http.Request, status int, p messagePage) {
