@@ -63,7 +63,7 @@ func (h *site) login(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.issuer == nil {
 		h.fail(w, r, http.StatusServiceUnavailable, "Nobody can sign in yet",
-			"This server has no identity provider. Its administrator can name one with the setting oidc.issuer.")
+			"This server has no identity provider. Its administrator can name one with the setting oidc-issuer.")
 		return
 	}
 	if wait, ok := h.loginStarts.allow(remoteAddress(r)); !ok {
