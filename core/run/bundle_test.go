@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +91,9 @@ func branch(doc *process.Document, fork, entry, id string) {
 	}
 }
 
-func agent(id string) process.Step { return process.Step{ID: id, Kind: process.Agent, Text: "Do " + id + "."} }
+func agent(id string) process.Step {
+	return process.Step{ID: id, Kind: process.Agent, Text: "Do " + id + "."}
+}
 
 func task(id, person string) process.Step {
 	return process.Step{ID: id, Kind: process.Task, Text: "Do " + id + ".", Person: person}
@@ -111,16 +115,24 @@ func waitFor(id, event string) process.Step {
 	return process.Step{ID: id, Kind: process.WaitFor, Text: event}
 }
 
-func finish(id string) process.Step { return process.Step{ID: id, Kind: process.Finish, Text: id + "-outcome"} }
+func finish(id string) process.Step {
+	return process.Step{ID: id, Kind: process.Finish, Text: id + "-outcome"}
+}
 
 func parallel(id string, entries ...string) process.Step {
 	return process.Step{ID: id, Kind: process.Parallel, Branches: entries}
 }
 
 // next sets where a step leads.
-func next(s process.Step, to string) process.Step { s.Next = to; return s }
+func next(s process.Step, to string) process.Step {
+	s.Next = to
+	return s
+}
 
-func within(s process.Step, d time.Duration) process.Step { s.Due = &d; return s }
+func within(s process.Step, d time.Duration) process.Step {
+	s.Due = &d
+	return s
+}
 
 func timeout(s process.Step, d time.Duration, to string) process.Step {
 	s.Timeout, s.OnTimeout = &d, to
@@ -138,9 +150,20 @@ func field(name string, typ process.Type) process.Field {
 	return process.Field{Name: name, Type: typ, Bare: true}
 }
 
-func optional(f process.Field) process.Field { f.Optional, f.Bare = true, false; return f }
+func optional(f process.Field) process.Field {
+	f.Optional, f.Bare = true, false
+	return f
+}
 
-func output(s process.Step, fields ...process.Field) process.Step { s.Output = fields; return s }
+func output(s process.Step, fields ...process.Field) process.Step {
+	s.Output = fields
+	return s
+}
+
+func evidence(s process.Step, kinds ...string) process.Step {
+	s.Evidence = kinds
+	return s
+}
 
 func p[T any](v T) *T { return &v }
 
@@ -166,6 +189,7 @@ func (b *bundle) keep(events []run.Event, st *run.State) {
 		return
 	}
 	require.Equal(b.t, folded.Plain(), st.Plain(), "the events say less than the state")
+	require.JSONEq(b.t, string(st.FreshData(b.doc)), string(st.Data(b.doc)), "the data is not the state's")
 	b.st, b.events = st, append(b.events, events...)
 }
 
@@ -190,7 +214,10 @@ func (b *bundle) pass(d time.Duration) *bundle {
 }
 
 // later lets time go by without a read.
-func (b *bundle) later(d time.Duration) *bundle { b.env.Now = b.env.Now.Add(d); return b }
+func (b *bundle) later(d time.Duration) *bundle {
+	b.env.Now = b.env.Now.Add(d)
+	return b
+}
 
 func (b *bundle) claim(step, by string) run.ClaimRef {
 	b.t.Helper()
@@ -304,3 +331,15 @@ func refused(t *testing.T, err error, code run.Code, issues ...string) {
 	}
 	require.Equal(t, issues, e.Issues)
 }
+
+func overCap(n, limit int) string { return fmt.Sprintf("run data: %d bytes, limit %d", n, limit) }
+
+func submit(ref run.ClaimRef, by string, sub run.Submission) run.Submit {
+	return run.Submit{Ref: ref, By: by, Submission: sub}
+}
+
+func escalate(ref run.ClaimRef, by, note string) run.Escalate {
+	return run.Escalate{Ref: ref, By: by, Note: note}
+}
+
+func join(s []string) string { return strings.Join(s, ", ") }
