@@ -210,7 +210,7 @@ func bodyProblem(body []byte) (code int64, problem string) {
 	if first != '{' {
 		return jsonrpc.CodeInvalidRequest, "a message is a JSON object"
 	}
-	if name := twice(body, "params"); name != "" {
+	if name, found := twice(body, "params"); found {
 		return jsonrpc.CodeInvalidRequest, fmt.Sprintf("the member %q is there twice", name)
 	}
 	return 0, ""

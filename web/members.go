@@ -2,9 +2,9 @@ package web
 
 import "encoding/json"
 
-// twice returns a name that an object, or the object that its member called inner has, has twice; "" is none.
-// object must be valid JSON that begins with an object.
-func twice(object []byte, inner string) string {
+// twice finds a name that an object, or the object that its member called inner has, has twice. object must be valid JSON
+// that begins with an object.
+func twice(object []byte, inner string) (name string, found bool) {
 	s := memberScanner{json: object}
 	return s.twice(inner)
 }
@@ -16,7 +16,7 @@ type memberScanner struct {
 	at   int
 }
 
-func (s *memberScanner) twice(inner string) string {
+func (s *memberScanner) twice(inner string) (name string, found bool) {
 	seen := make([]string, 0, 8)
 	s.space()
 	s.at++ // {
@@ -25,10 +25,10 @@ func (s *memberScanner) twice(inner string) string {
 			s.at++
 			continue
 		}
-		name := s.name()
+		name = s.name()
 		for _, before := range seen {
 			if before == name {
-				return name
+				return name, true
 			}
 		}
 		seen = append(seen, name)
@@ -36,15 +36,15 @@ func (s *memberScanner) twice(inner string) string {
 		s.at++ // :
 		s.space()
 		if inner != "" && name == inner && s.json[s.at] == '{' {
-			if name := s.twice(""); name != "" {
-				return name
+			if name, found := s.twice(""); found {
+				return name, true
 			}
 			continue
 		}
 		s.value()
 	}
 	s.at++ // }
-	return ""
+	return "", false
 }
 
 func (s *memberScanner) space() {

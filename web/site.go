@@ -198,7 +198,7 @@ func ownPath(path string) string {
 			return inbox
 		}
 	}
-	u, err := url.ParseRequestURI(path)
+	u, err := url.Parse(path)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(u.Path, "\\\r\n\x00") {
 		return inbox
 	}
