@@ -14,6 +14,8 @@ import (
 var (
 	// ErrNotFound says that there is no such row.
 	ErrNotFound = errors.New("not found")
+	// ErrConflict says that the row is there already, or that the run or process has moved on: read again and decide again.
+	ErrConflict = errors.New("written by someone else meanwhile")
 	// ErrBusy says that the database was busy or full; nothing of the write was kept, and it may be tried again.
 	ErrBusy = errors.New("the database is busy")
 )
@@ -29,8 +31,8 @@ type Store interface {
 	// Changes returns a channel that receives (without ever blocking the store) after something was committed, by this
 	// process or another, and a function that ends the subscription.
 	Changes() (<-chan struct{}, func())
-	// Backup writes a consistent copy of the database into the folder dir (made if absent, refused if not empty), while
-	// others read and write. The server adds the files and the secret.
+	// Backup writes a whole data directory into the folder dir (made if absent, refused if not empty), while others read and
+	// write: the database as of one moment, the files it names and the secret. Using the copy as the data restores it.
 	Backup(ctx context.Context, dir string) error
 	Close() error
 }
