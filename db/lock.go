@@ -1,0 +1,68 @@
+package db
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gofrs/flock"
+)
+
+// holder is what the server that serves a directory says of itself.
+type holder struct {
+	PID int    `json:"pid"`
+	URL string `json:"url"`
+}
+
+func (h holder) String() string {
+	switch {
+	case h.PID == 0:
+		return "another ap serve"
+	case h.URL == "":
+		return fmt.Sprintf("ap serve (process %d)", h.PID)
+	default:
+		return fmt.Sprintf("ap serve (process %d) at %s", h.PID, h.URL)
+	}
+}
+
+// LockServe makes this process the one that serves the directory at url, until unlock is called or the process ends,
+// however it ends. A second one is refused with the first one's process and URL. Other uses of the directory go on.
+func (d *DB) LockServe(url string) (unlock func(), err error) {
+	lock := flock.New(d.path(serveFile), flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the data directory %s: %w", d.dir, err)
+	}
+	if !ok {
+		other, _ := d.serving()
+		return nil, fmt.Errorf("%s serves the data directory %s already: stop it first, or name another directory with --data", other,
+			d.dir)
+	}
+	content, err := json.Marshal(holder{os.Getpid(), url})
+	if err == nil {
+		err = os.WriteFile(d.path(serveFile), content, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", d.dir, err), lock.Unlock())
+	}
+	return func() {
+		_ = os.Truncate(d.path(serveFile), 0)
+		_ = lock.Unlock()
+	}, nil
+}
+
+// serving returns the process that serves the directory now, if one does. What a file says whose lock is free is of a
+// process that is gone.
+func (d *DB) serving() (holder, bool) {
+	lock := flock.New(d.path(serveFile), flock.SetPermissions(0o600))
+	if ok, err := lock.TryLock(); ok || err != nil {
+		_ = lock.Unlock()
+		return holder{}, false
+	}
+	var h holder
+	if content, err := os.ReadFile(d.path(serveFile)); err == nil {
+		_ = json.Unmarshal(content, &h)
+	}
+	return h, true
+}
