@@ -1,10 +1,11 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"github.com/apserver/ap/core/process"
 )
 
 // Options configures a Server. Zero values take the defaults named.
@@ -32,20 +33,74 @@ type Options struct {
 	RealTime func() time.Time
 }
 
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = SystemClock{}
+	}
+	if o.IDs == nil {
+		o.IDs = RandomIDs{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Lease == 0 {
+		o.Lease = 10 * time.Minute
+	}
+	if o.RunDataBytes == 0 {
+		o.RunDataBytes = 256 << 10
+	}
+	if o.MaxUploadBytes == 0 {
+		o.MaxUploadBytes = 10 << 20
+	}
+	if o.FileURLTTL == 0 {
+		o.FileURLTTL = 15 * time.Minute
+	}
+	if o.Operators == "" {
+		o.Operators = "operators"
+	}
+	if o.Profiles == nil {
+		o.Profiles = []string{"parallel-1"}
+	}
+	if o.RealTime == nil {
+		o.RealTime = time.Now
+	}
+	return o
+}
+
+// minSecret is the fewest bytes of a secret that tokens can't be guessed from.
+const minSecret = 32
+
 // Server is the process server.
 type Server struct {
 	store Store
 	files Files
 	opts  Options
+	sign  signer
+	log   *slog.Logger
+
+	states    *cache[string, foldedRun]
+	documents *cache[versionKey, *process.Document]
+	stuck     stuckRuns
+	touched   lastTouch
 }
 
-// New returns a server on a store and a file store.
+// New returns a server on a store and a file store. It panics when the secret is shorter than 32 bytes.
 func New(store Store, files Files, opts Options) *Server {
-	panic("not yet")
+	if len(opts.Secret) < minSecret {
+		panic("server: the secret needs at least 32 bytes")
+	}
+	opts = opts.withDefaults()
+	return &Server{
+		store:     store,
+		files:     files,
+		opts:      opts,
+		sign:      newSigner(opts.Secret),
+		log:       opts.Logger,
+		states:    newCache[string, foldedRun](stateCacheBytes),
+		documents: newCache[versionKey, *process.Document](documentCacheBytes),
+	}
 }
-
-// Run is the scheduler: it fires timers when they are due until ctx ends. Reads and writes don't depend on it.
-func (s *Server) Run(ctx context.Context) error { panic("not yet") }
 
 // Result is a tool's result as it goes over the wire.
 type Result struct {
@@ -54,19 +109,3 @@ type Result struct {
 	// Code is the error code, or "" when ok.
 	Code string
 }
-
-// Tools are the names of the fourteen tools, in the protocol's order.
-func Tools() []string { panic("not yet") }
-
-// Call runs a tool with raw JSON arguments (protocol.md 8): decoding is strict, and every refusal, a breach of the
-// arguments' schema included, is a Result. An unknown tool is ok == false.
-func (s *Server) Call(ctx context.Context, id Identity, tool string, args json.RawMessage) (result Result, ok bool) {
-	panic("not yet")
-}
-
-// ArgumentSchema and ResultSchema are the JSON Schemas (draft 2020-12) of a tool's arguments and of its whole result.
-func ArgumentSchema(tool string) json.RawMessage { panic("not yet") }
-func ResultSchema(tool string) json.RawMessage   { panic("not yet") }
-
-// Description is what a tool tells a model about itself.
-func Description(tool string) string { panic("not yet") }

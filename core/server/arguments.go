@@ -1,0 +1,447 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/apserver/ap/core/run"
+)
+
+// kind is the JSON type of an argument.
+type kind int
+
+const (
+	text kind = iota
+	integer
+	object
+	evidence // a list of {kind, ref}
+)
+
+// arg declares one argument of a tool. The table of a tool's arguments is all there is: its JSON Schema is generated
+// from it and its calls are checked against it, so that the two can't disagree.
+type arg struct {
+	name     string
+	kind     kind
+	required bool
+	// min and max bound a string's length in code points, or an integer's value; 0 is no bound.
+	min, max int
+	enum     []string
+	// pattern is what a string has to match, and patternIssue what is said when it doesn't.
+	pattern      *regexp.Regexp
+	patternIssue string
+	base64       bool
+	// fallback is the value an absent argument stands for, shown to models.
+	fallback string
+	help     string
+}
+
+const (
+	maxDepth  = 64  // levels of lists and objects in a call's arguments
+	maxIssues = 100 // issues in one refusal: a hostile call doesn't get a longer answer than it sent
+	maxShown  = 120 // characters of a name shown in an issue
+)
+
+var (
+	nonBlank  = regexp.MustCompile(`\S`)
+	eventName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+)
+
+// requestIDArg is the argument that every write takes (protocol.md 7).
+func requestIDArg() arg {
+	return arg{name: "requestId", required: true, min: 1, max: 128,
+		help: "An id of your own for this call, such as a new UUID. Sending the same call again with the same id returns the first result and changes nothing; use a new id for every new call."}
+}
+
+// blankless makes a string argument refuse blank text.
+func (a arg) blankless() arg {
+	a.pattern, a.patternIssue = nonBlank, "required"
+	return a
+}
+
+// arguments are a call's arguments, checked.
+type arguments struct {
+	tool   *tool
+	values []value // by position in tool.args
+}
+
+// value is one argument; raw is nil when it was not given.
+type value struct {
+	raw       json.RawMessage
+	text      string
+	integer   int64
+	canonical []byte // of an object
+	evidence  []run.Evidence
+}
+
+func (a *arguments) at(name string) value {
+	for i := range a.tool.args {
+		if a.tool.args[i].name == name {
+			return a.values[i]
+		}
+	}
+	panic(fmt.Sprintf("%s has no argument %s", a.tool.name, name))
+}
+
+func (a *arguments) text(name string) string            { return a.at(name).text }
+func (a *arguments) raw(name string) json.RawMessage    { return a.at(name).raw }
+func (a *arguments) has(name string) bool               { return a.at(name).raw != nil }
+func (a *arguments) evidence(name string) []run.Evidence { return a.at(name).evidence }
+
+// optional is a string argument, or nil when it was not given.
+func (a *arguments) optional(name string) *string {
+	v := a.at(name)
+	if v.raw == nil {
+		return nil
+	}
+	return &v.text
+}
+
+// number is an integer argument, or fallback when it was not given.
+func (a *arguments) number(name string, fallback int) int {
+	v := a.at(name)
+	if v.raw == nil {
+		return fallback
+	}
+	return int(v.integer)
+}
+
+// hash is SHA-256 over the arguments as JSON values, requestId left out: what makes two calls the same call
+// (protocol.md 7).
+func (a *arguments) hash() []byte {
+	buf := make([]byte, 0, 512)
+	for _, i := range a.tool.sorted {
+		if a.values[i].raw == nil || a.tool.args[i].name == "requestId" {
+			continue
+		}
+		buf = append(buf, a.tool.args[i].name...)
+		buf = append(buf, ':')
+		buf = a.values[i].appendCanonical(buf, a.tool.args[i].kind)
+		buf = append(buf, ',')
+	}
+	sum := sha256.Sum256(buf)
+	return sum[:]
+}
+
+func (v *value) appendCanonical(dst []byte, k kind) []byte {
+	switch k {
+	case integer:
+		return strconv.AppendInt(dst, v.integer, 10)
+	case object:
+		return append(dst, v.canonical...)
+	case evidence:
+		dst = append(dst, '[')
+		for _, e := range v.evidence {
+			dst = strconv.AppendQuote(dst, e.Kind)
+			dst = strconv.AppendQuote(dst, e.Ref)
+		}
+		return append(dst, ']')
+	default:
+		return strconv.AppendQuote(dst, v.text)
+	}
+}
+
+// decode checks raw arguments against a tool's table. The error is nil or an *Error with every issue.
+func (t *tool) decode(raw json.RawMessage) (*arguments, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	a := &arguments{tool: t, values: make([]value, len(t.args))}
+	issues := wellFormed(raw)
+	if issues == nil {
+		issues = a.fill(raw)
+	}
+	if len(issues) == 0 && t.more != nil {
+		issues = t.more(a)
+	}
+	if len(issues) == 0 {
+		return a, nil
+	}
+	if len(issues) > maxIssues {
+		issues = append(issues[:maxIssues:maxIssues], fmt.Sprintf("and %d more", len(issues)-maxIssues))
+	}
+	return nil, &Error{Code: run.Invalid, Message: "The arguments don't fit " + t.name, Issues: issues}
+}
+
+// fill reads the members of a well-formed value into a and returns every issue, in the order of the table.
+func (a *arguments) fill(raw json.RawMessage) []string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	if dec.PeekKind() != '{' {
+		return []string{"arguments: expected object"}
+	}
+	dec.ReadToken()
+	var undeclared []string
+	for dec.PeekKind() != '}' {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return []string{"arguments: " + err.Error()}
+		}
+		name := tok.String()
+		member, err := dec.ReadValue()
+		if err != nil {
+			return []string{"arguments: " + err.Error()}
+		}
+		i := slices.IndexFunc(a.tool.args, func(x arg) bool { return x.name == name })
+		if i < 0 {
+			undeclared = append(undeclared, shown(name)+": not declared")
+			continue
+		}
+		a.values[i].raw = bytes.Clone(member)
+	}
+	var issues []string
+	for i := range a.tool.args {
+		issues = append(issues, a.tool.args[i].check(&a.values[i])...)
+	}
+	return append(issues, undeclared...)
+}
+
+// check decodes one argument and returns its issues.
+func (d *arg) check(v *value) []string {
+	if v.raw == nil {
+		if d.required {
+			return []string{d.name + ": missing"}
+		}
+		return nil
+	}
+	switch d.kind {
+	case integer:
+		return d.checkInteger(v)
+	case object:
+		if v.raw[0] != '{' {
+			return []string{d.name + ": expected object"}
+		}
+		var err error
+		if v.canonical, err = canonical(v.raw); err != nil {
+			return []string{d.name + ": " + err.Error()}
+		}
+		return nil
+	case evidence:
+		return d.checkEvidence(v)
+	default:
+		return d.checkText(v)
+	}
+}
+
+func (d *arg) checkText(v *value) []string {
+	if v.raw[0] != '"' {
+		return []string{d.name + ": expected string"}
+	}
+	v.text = unquote(v.raw)
+	n := utf8.RuneCountInString(v.text)
+	switch {
+	case n < d.min:
+		return []string{fmt.Sprintf("%s: at least %d character%s", d.name, d.min, plural(d.min))}
+	case d.max > 0 && n > d.max:
+		return []string{fmt.Sprintf("%s: at most %d characters", d.name, d.max)}
+	case d.enum != nil && !slices.Contains(d.enum, v.text):
+		return []string{d.name + ": not one of " + strings.Join(d.enum, ", ")}
+	case d.pattern != nil && !d.pattern.MatchString(v.text):
+		return []string{d.name + ": " + d.patternIssue}
+	case d.name == "requestId" && v.text == run.NewUUID:
+		return []string{"requestId: replace the placeholder with a new UUID"}
+	}
+	return nil
+}
+
+// checkInteger takes any JSON number without a fraction, 20.0 and 2e1 included.
+func (d *arg) checkInteger(v *value) []string {
+	n, ok := wholeNumber(v.raw)
+	switch {
+	case !ok:
+		return []string{d.name + ": expected integer"}
+	case n < int64(d.min):
+		return []string{fmt.Sprintf("%s: at least %d", d.name, d.min)}
+	case d.max > 0 && n > int64(d.max):
+		return []string{fmt.Sprintf("%s: at most %d", d.name, d.max)}
+	}
+	v.integer = n
+	return nil
+}
+
+// wholeNumber returns the value of a JSON number without a fraction, held within ±10^18 where it is larger.
+func wholeNumber(raw json.RawMessage) (int64, bool) {
+	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, false
+	}
+	negative, digits, exponent, err := decimal(string(raw))
+	if err != nil || exponent < 0 {
+		return 0, false
+	}
+	if digits == "" {
+		return 0, true
+	}
+	n := int64(maxExponent)
+	if int64(len(digits))+exponent <= 18 {
+		n, _ = strconv.ParseInt(digits+strings.Repeat("0", int(exponent)), 10, 64)
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+func (d *arg) checkEvidence(v *value) []string {
+	if v.raw[0] != '[' {
+		return []string{d.name + ": expected list"}
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(v.raw, &items); err != nil {
+		return []string{d.name + ": " + err.Error()}
+	}
+	v.evidence = make([]run.Evidence, len(items))
+	var issues []string
+	for i, item := range items {
+		at := fmt.Sprintf("%s[%d]", d.name, i)
+		if item[0] != '{' {
+			issues = append(issues, at+": expected object")
+			continue
+		}
+		nested := &arguments{tool: evidenceItem, values: make([]value, len(evidenceItem.args))}
+		for _, issue := range nested.fill(item) {
+			issues = append(issues, at+"."+issue)
+		}
+		v.evidence[i] = run.Evidence{Kind: nested.text("kind"), Ref: nested.text("ref")}
+	}
+	return issues
+}
+
+// evidenceItem is the table of one evidence item.
+var evidenceItem = newTool(tool{name: "evidence", args: []arg{
+	{name: "kind", required: true, enum: []string{"file", "link"}, help: "file for an upload, link for a URL or a document number."},
+	{name: "ref", required: true, min: 1, help: "The id that upload returned, or the URL or document number."},
+}})
+
+// wellFormed checks what no argument may break: UTF-8, JSON syntax, one value, no name twice in one object, and depth.
+func wellFormed(raw json.RawMessage) []string {
+	if !utf8.Valid(raw) {
+		return []string{"arguments: not valid UTF-8"}
+	}
+	if tooDeep(raw) {
+		return []string{fmt.Sprintf("arguments: nested deeper than %d levels", maxDepth)}
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	if err := dec.SkipValue(); err != nil {
+		return syntaxIssues(raw, err)
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return []string{"arguments: data after the end"}
+	}
+	return nil
+}
+
+// tooDeep bounds nesting before anything recurses. It may count brackets of text that is not JSON, which is refused
+// anyway.
+func tooDeep(raw []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// syntaxIssues says where the JSON is broken; for a duplicate name, it finds all of them.
+func syntaxIssues(raw []byte, err error) []string {
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		if issues := duplicates(raw); len(issues) > 0 {
+			return issues
+		}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return []string{"arguments: not valid JSON: it ends too early"}
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) && syntax.Err != nil {
+		return []string{fmt.Sprintf("arguments: not valid JSON at byte %d: %v", syntax.ByteOffset, syntax.Err)}
+	}
+	return []string{"arguments: not valid JSON"}
+}
+
+// duplicates lists every name that stands twice in one object.
+func duplicates(raw []byte) []string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	var issues []string
+	var walk func(path string) error
+	walk = func(path string) error {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		switch tok.Kind() {
+		case '[':
+			for i := 0; dec.PeekKind() != ']'; i++ {
+				if err := walk(fmt.Sprintf("%s[%d]", path, i)); err != nil {
+					return err
+				}
+			}
+			_, err = dec.ReadToken()
+		case '{':
+			seen := map[string]int{}
+			for dec.PeekKind() != '}' {
+				tok, err := dec.ReadToken()
+				if err != nil {
+					return err
+				}
+				name := tok.String()
+				at := strings.TrimPrefix(path+"."+shown(name), ".")
+				if seen[name]++; seen[name] == 2 {
+					issues = append(issues, at+": duplicate key")
+				}
+				if err := walk(at); err != nil {
+					return err
+				}
+			}
+			_, err = dec.ReadToken()
+		}
+		return err
+	}
+	if walk("") != nil {
+		return nil // it is not JSON further on: that is what to say
+	}
+	return issues
+}
+
+// unquote decodes a JSON string that was checked already.
+func unquote(raw json.RawMessage) string {
+	b, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// shown shortens a name that came from outside for an issue.
+func shown(name string) string {
+	if utf8.RuneCountInString(name) <= maxShown {
+		return name
+	}
+	return string([]rune(name)[:maxShown]) + "…"
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
