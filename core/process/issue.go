@@ -27,3 +27,23 @@ type Options struct {
 	// Folder is the name of the folder the file lies in, which its `name` has to equal; empty skips that check.
 	Folder string
 }
+
+// report adds an issue at a node.
+func (c *checker) report(rule string, n *node, message string) {
+	c.add(rule, n.path(), c.front.place(n), message)
+}
+
+// reportAt adds an issue at a place, about the file as a whole.
+func (c *checker) reportAt(rule string, at Place, message string) {
+	c.add(rule, "", at, message)
+}
+
+func (c *checker) add(rule, path string, at Place, message string) {
+	severity := Error
+	if warnings[rule] {
+		severity = Warning
+	} else {
+		c.failed = true
+	}
+	c.issues = append(c.issues, Issue{severity, rule, oneLine(message), path, at.Line, at.Column, at.EndColumn})
+}

@@ -100,28 +100,28 @@ func (t Type) accepts(value json.RawMessage) bool {
 // allows says whether a value of the field's type is one of its one_of: numbers by value, persons without regard to
 // case, all else exactly.
 func (f Field) allows(value json.RawMessage) bool {
+	id := f.Type.identity(value)
 	for _, choice := range f.OneOf {
-		if f.Type.same(value, choice) {
+		if f.Type.identity(choice) == id {
 			return true
 		}
 	}
 	return false
 }
 
-// same compares two values of the type.
-func (t Type) same(a, b json.RawMessage) bool {
+// identity is a text that is the same for two values of the type exactly when they are equal.
+func (t Type) identity(value json.RawMessage) string {
 	switch t {
 	case Number:
-		return NumberKey(string(a)) == NumberKey(string(b))
+		return NumberKey(string(value))
 	case Boolean:
-		return bytes.Equal(a, b)
+		return string(value)
 	}
-	x, okX := jsonString(a)
-	y, okY := jsonString(b)
+	text, _ := jsonString(value)
 	if t == Person {
-		return okX && okY && strings.EqualFold(x, y)
+		return strings.ToLower(text)
 	}
-	return okX && okY && x == y
+	return text
 }
 
 // choices lists a one_of for a message: strings without their quotes, numbers with the digits they were written with.

@@ -1,0 +1,179 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+// Bounds on a frontmatter (protocol.md 1.1).
+const (
+	// maxDepth is how deep lists and maps nest, the frontmatter's own map being the first.
+	maxDepth = 64
+	// maxNodes bounds what aliases expand to: each scalar, list and map is one, keys included.
+	maxNodes = 50000
+)
+
+// yamlBreaks are the characters that YAML 1.1 took for line breaks and YAML 1.2 does not. The library still does, so
+// it is shown other characters in their stead.
+var yamlBreaks = []rune{'\u0085', '\u2028', '\u2029'}
+
+// load parses the frontmatter into the library's nodes. It reports a syntax error, after which nothing else can be
+// known, and a second document.
+func (c *checker) load() (*yaml.Node, bool) {
+	if !c.printable() {
+		return nil, false
+	}
+	text, restore := hideBreaks(c.front.text)
+	c.nodes.restore = restore
+	// Each surrogate pair that has to be joined costs one more parse: bound what that can come to.
+	for budget := 16*MaxBytes + len(text); ; budget -= len(text) {
+		top, second, err := loadNodes(text)
+		if err == nil {
+			if second != nil {
+				c.reportAt(ruleOneDocument, c.front.spot(second.Line+c.front.first-1, second.Column), "a second YAML document begins here; a frontmatter is one")
+				return nil, false
+			}
+			return top, true
+		}
+		joined, ok := joinSurrogates(text, err)
+		if !ok || budget < len(text) {
+			c.reportSyntax(err)
+			return nil, false
+		}
+		text = joined
+	}
+}
+
+// loadNodes parses text: its document, and what begins a second one.
+func loadNodes(text []byte) (top, second *yaml.Node, err error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(
+		// Deeper than this it isn't worth building; build reports the exact place of what is less deep.
+		func(depth int, _ *loaderlimits.DepthContext) error {
+			if depth > 4*maxDepth {
+				return errTooDeep
+			}
+			return nil
+		}))))
+	if err != nil {
+		return nil, nil, err
+	}
+	top = &yaml.Node{}
+	if err := loader.Load(top); err != nil {
+		if errors.Is(err, io.EOF) {
+			return top, nil, nil
+		}
+		return nil, nil, err
+	}
+	second = &yaml.Node{}
+	switch err := loader.Load(second); {
+	case errors.Is(err, io.EOF):
+		return top, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return top, second, nil
+}
+
+var errTooDeep = errors.New("too deep")
+
+// printable reports the characters that no YAML text contains.
+func (c *checker) printable() bool {
+	ok := true
+	for i := 0; i < len(c.front.text); {
+		b := c.front.text[i]
+		if b >= ' ' && b < 0x7F || b == '\n' || b == '\t' || b == '\r' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(c.front.text[i:])
+		if !isPrintable(r) {
+			ok = false
+			place := placeOf(c.front.text, i)
+			place.Line += c.front.first - 1
+			c.reportAt(ruleControlCharacter, place, "the character "+codePoint(r)+" here can't be seen and isn't allowed; remove it")
+		}
+		i += size
+	}
+	return ok
+}
+
+// isPrintable is YAML 1.2's c-printable, for what is not ASCII or is a control character.
+func isPrintable(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r', '\u0085':
+		return true
+	case '\uFFFE', '\uFFFF':
+		return false
+	}
+	return !unicode.IsControl(r)
+}
+
+// hideBreaks replaces the breaks of YAML 1.1 with private characters that the text doesn't contain, one for one, and
+// returns what puts them back; nil when there are none.
+func hideBreaks(text []byte) ([]byte, *strings.Replacer) {
+	if !bytes.ContainsAny(text, string(yamlBreaks)) {
+		return text, nil
+	}
+	var hide, restore []string
+	private := rune(0xE000)
+	for _, b := range yamlBreaks {
+		for bytes.ContainsRune(text, private) {
+			private++
+		}
+		hide = append(hide, string(b), string(private))
+		restore = append(restore, string(private), string(b))
+		private++
+	}
+	return []byte(strings.NewReplacer(hide...).Replace(string(text))), strings.NewReplacer(restore...)
+}
+
+// joinSurrogates answers the library's refusal of an escaped surrogate: where the escapes of a pair stand there, as
+// JSON writes a character beyond 16 bits, the text with the character itself.
+func joinSurrogates(text []byte, err error) ([]byte, bool) {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) || at.Message != "found invalid Unicode character escape code" {
+		return nil, false
+	}
+	begin := offset(text, at.Mark.Line, at.Mark.Column)
+	const pair = len(`\uD83D\uDE00`)
+	begin -= len(`\u`)
+	if begin < 0 || begin+pair > len(text) {
+		return nil, false
+	}
+	var character string
+	if json.Unmarshal([]byte(`"`+string(text[begin:begin+pair])+`"`), &character) != nil || utf8.RuneCountInString(character) != 1 {
+		return nil, false
+	}
+	joined := slices.Clone(text[:begin])
+	joined = append(joined, character...)
+	return append(joined, text[begin+pair:]...), true
+}
+
+// offset returns where a line and a column lie in the text, or -1.
+func offset(text []byte, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		i := bytes.IndexAny(text[at:], "\r\n")
+		if i < 0 {
+			return -1
+		}
+		at += i + 1
+		if text[at-1] == '\r' && at < len(text) && text[at] == '\n' {
+			at++
+		}
+	}
+	for ; column > 1 && at < len(text); column-- {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return at
+}
