@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// nodeKind is what a YAML node is under the core schema.
-type nodeKind uint8
+// yamlKind is what a YAML node is under the core schema.
+type yamlKind uint8
 
 const (
-	nullNode nodeKind = iota
+	nullNode yamlKind = iota
 	boolNode
 	numberNode
 	textNode
@@ -22,7 +22,7 @@ const (
 // node is one value of the frontmatter with its scalars resolved and its aliases followed. A node that an alias names
 // is shared and keeps the place and the parent it has where it is anchored.
 type node struct {
-	kind nodeKind
+	kind yamlKind
 	// text is a text's value, a number as JSON with its source digits, or "true" or "false".
 	text string
 	// raw is a scalar as YAML gave it.
@@ -242,16 +242,6 @@ func (f *firstKeys) add(key *node, earlier []*node) *node {
 	}
 	(*f)[key.text] = key
 	return nil
-}
-
-// get returns the value of a key of a map and its key; nil when it isn't there. The first of two equal keys counts.
-func (n *node) get(name string) (key, value *node) {
-	for i, k := range n.keys {
-		if k.kind == textNode && k.text == name {
-			return k, n.values[i]
-		}
-	}
-	return nil, nil
 }
 
 // describe names what a node is, for messages.

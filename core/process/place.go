@@ -106,7 +106,7 @@ func token(n *node, text string) string {
 	case '"', '\'':
 		return quoted(text)
 	case '[', '{':
-		return flow(text)
+		return flowToken(text)
 	case '|', '>', '*', '&', '!':
 		return firstToken(text)
 	}
@@ -132,8 +132,8 @@ func quoted(text string) string {
 	return strings.TrimRight(text, " \t")
 }
 
-// flow returns a flow collection that ends on this line, else its opening bracket.
-func flow(text string) string {
+// flowToken returns a flow collection that ends on this line, else its opening bracket.
+func flowToken(text string) string {
 	depth := 0
 	for i := 0; i < len(text); {
 		switch text[i] {

@@ -10,7 +10,7 @@ import (
 )
 
 // Tags of the core schema that a scalar may carry, by what they make of it.
-var scalarTags = map[string]nodeKind{
+var scalarTags = map[string]yamlKind{
 	"!!str": textNode, "!!int": numberNode, "!!float": numberNode, "!!bool": boolNode, "!!null": nullNode,
 }
 
@@ -108,7 +108,7 @@ func codePoint(r rune) string { return fmt.Sprintf("U+%04X", r) }
 
 // core resolves a plain scalar by the tag resolution table of YAML 1.2's core schema. A number comes back as JSON with
 // the source's digits; `.inf` and `.nan`, which JSON has no number for, come back as they are.
-func core(text string) (nodeKind, string) {
+func core(text string) (yamlKind, string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return nullNode, ""
