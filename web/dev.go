@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/apserver/ap/templates"
 	devissuer "github.com/apserver/ap/web/issuer"
 )
 
@@ -167,5 +167,9 @@ func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
 func (h *site) devLoginPage(w http.ResponseWriter, r *http.Request, status int, p devissuer.LoginPage) {
-	h.page(w, r, status, messagePage{Title: "Sign in", Text: strings.TrimSpace(p.Problem), Form: p.Action, Email: p.Email})
+	if p.Action == "" {
+		h.problem(w, r, status, templates.Message{Title: "Sign in again", Text: p.Problem, Link: "/login", LinkText: "Sign in"})
+		return
+	}
+	h.render(w, r, status, templates.DevLogin(h.plainChrome(r, "Sign in"), templates.Login{Action: p.Action, Email: p.Email, Issue: p.Problem}))
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/apserver/ap/core/server"
+	"github.com/apserver/ap/templates"
 )
 
 // A sign-in has so long, and a browser so many of them at once (tabs).
@@ -99,7 +100,7 @@ func (h *site) issuerDown(w http.ResponseWriter, r *http.Request, err error, nex
 	h.log.ErrorContext(r.Context(), "the identity provider can't be used", "issuer", h.opts.OIDC.Issuer, "error", err)
 	h.metrics.signIns.WithLabelValues("browser", "issuer_down").Inc()
 	retryAfter(w, 5*time.Second)
-	h.page(w, r, http.StatusServiceUnavailable, messagePage{
+	h.problem(w, r, http.StatusServiceUnavailable, templates.Message{
 		Title:    "Sign-in is not available",
 		Text:     "The identity provider does not answer. Nothing is lost: try again in a moment. If it lasts, tell your administrator.",
 		Link:     "/login?" + url.Values{"next": {next}}.Encode(),
@@ -167,7 +168,7 @@ func (h *site) callback(w http.ResponseWriter, r *http.Request) {
 	f, ok := h.takeFlow(r.Context(), r.URL.Query().Get("state"))
 	if !ok {
 		h.metrics.signIns.WithLabelValues("browser", "unknown_state").Inc()
-		h.page(w, r, http.StatusBadRequest, messagePage{
+		h.problem(w, r, http.StatusBadRequest, templates.Message{
 			Title:    "This sign-in is no longer open",
 			Text:     "It took too long, was used already, or was started in another browser. Sign in again.",
 			Link:     "/login",
@@ -205,7 +206,7 @@ func (h *site) refuseSignIn(w http.ResponseWriter, r *http.Request, f flow, err 
 	h.metrics.signIns.WithLabelValues("browser", refused.reason).Inc()
 	h.log.LogAttrs(r.Context(), slog.LevelWarn, "sign-in refused", slog.String("request", infoOf(r.Context()).id),
 		slog.String("reason", refused.reason), slog.Any("error", refused.cause))
-	h.page(w, r, refused.status, messagePage{Title: refused.title, Text: refused.advice,
+	h.problem(w, r, refused.status, templates.Message{Title: refused.title, Text: refused.advice,
 		Link: "/login?" + url.Values{"next": {f.Next}}.Encode(), LinkText: "Sign in again"})
 }
 
@@ -340,8 +341,8 @@ func (h *site) openSession(ctx context.Context, who login, idToken string) error
 
 func (h *site) askLogout(w http.ResponseWriter, r *http.Request) {
 	if _, who, ok := h.person(r); ok {
-		h.page(w, r, http.StatusOK, messagePage{Title: "Sign out", Text: "You are signed in as " + who.Email + ".",
-			Button: "Sign out", Action: "/logout", Link: "/inbox", LinkText: "Stay signed in"})
+		h.message(w, r, http.StatusOK, templates.Message{Title: "Sign out?", Text: "You are signed in as " + who.Email + ". To sign out, use the button at the top.",
+			Link: "/inbox", LinkText: "Stay signed in"})
 		return
 	}
 	http.Redirect(w, r, "/signed-out", http.StatusFound)
@@ -388,5 +389,5 @@ func (h *site) endSessionURL(ctx context.Context, idToken string) string {
 }
 
 func (h *site) signedOut(w http.ResponseWriter, r *http.Request) {
-	h.page(w, r, http.StatusOK, messagePage{Title: "Signed out", Text: "You are signed out of this server.", Link: "/login", LinkText: "Sign in again"})
+	h.message(w, r, http.StatusOK, templates.Message{Title: "Signed out", Text: "You are signed out of this server.", Link: "/login", LinkText: "Sign in again"})
 }

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/alexedwards/scs/v2"
 
 	"github.com/apserver/ap/core/server"
+	"github.com/apserver/ap/templates"
 )
 
 // site is the state the handlers share.
@@ -183,7 +184,7 @@ func (h *site) toLogin(w http.ResponseWriter, r *http.Request, next string, fres
 // goOn answers with a page that leads on to a URL by itself, with a link for where it doesn't.
 func (h *site) goOn(w http.ResponseWriter, r *http.Request, to, title, text string) {
 	w.Header().Set("Refresh", "0; url="+to)
-	h.page(w, r, http.StatusOK, messagePage{Title: title, Text: text, Link: to, LinkText: "Continue"})
+	h.message(w, r, http.StatusOK, templates.Message{Title: title, Text: text, Link: to, LinkText: "Continue"})
 }
 
 // ownPath returns path if it is a page of this site that is worth returning to, and the inbox otherwise: never another
@@ -218,32 +219,32 @@ func (h *site) freshEnough(who login) bool {
 
 // fail answers with the error page: what went wrong and what to do next, never an internal detail.
 func (h *site) fail(w http.ResponseWriter, r *http.Request, status int, title, advice string) {
-	h.page(w, r, status, messagePage{Title: title, Text: advice, Link: "/inbox", LinkText: "Go to the inbox"})
+	h.problem(w, r, status, templates.Message{Title: title, Text: advice, Link: "/inbox", LinkText: "Go to the inbox"})
 }
 
-// messagePage is a page with a heading, a sentence, a link and perhaps a button that posts to Action.
-type messagePage struct {
-	Title, Text, Link, LinkText string
-	Button, Action              string
-	// Form is where the dev issuer's sign-in goes, Email what is filled in.
-	Form, Email string
+// problem is fail with a way on of its own.
+func (h *site) problem(w http.ResponseWriter, r *http.Request, status int, m templates.Message) {
+	m.Status, m.Problem = status, true
+	h.message(w, r, status, m)
 }
 
-var messageTemplate = template.Must(template.New("message").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}} · ap</title><link rel="stylesheet" href="/static/ap.css"></head>
-<body><main><h1>{{.Title}}</h1>{{with .Text}}<p role="alert">{{.}}</p>{{end}}
-{{with .Form}}<form method="post" action="{{.}}"><p><label for="email">E-mail</label>
-<input id="email" name="email" type="email" value="{{$.Email}}" required autofocus autocomplete="username"></p><p><button>Sign in</button></p>
-<p>This server is in dev mode: any e-mail address will do, and no password is asked.</p></form>{{end}}
-{{with .Button}}<form method="post" action="{{$.Action}}"><p><button>{{.}}</button></p></form>{{end}}{{with .Link}}<p><a href="{{.}}">{{$.LinkText}}</a></p>{{end}}</main></body></html>
-`))
+// message answers with a page that says what happened and what to do next.
+func (h *site) message(w http.ResponseWriter, r *http.Request, status int, m templates.Message) {
+	h.render(w, r, status, templates.ErrorPage(h.plainChrome(r, m.Title), m))
+}
 
-func (h *site) page(w http.ResponseWriter, r *http.Request, status int, p messagePage) {
+// plainChrome is what is around a page that may be shown to anybody.
+func (h *site) plainChrome(r *http.Request, title string) templates.Chrome {
+	_, who, _ := h.person(r)
+	return templates.Chrome{Title: title, Email: who.Email, Open: -1, Now: h.srv.Now(), Dev: h.opts.Dev}
+}
+
+// render answers with a page, once it is known that it could be written.
+func (h *site) render(w http.ResponseWriter, r *http.Request, status int, c templ.Component) {
 	var page bytes.Buffer
-	if err := messageTemplate.Execute(&page, p); err != nil {
-		h.log.ErrorContext(r.Context(), "rendering a page", "error", err)
-		http.Error(w, p.Title, http.StatusInternalServerError)
+	if err := c.Render(r.Context(), &page); err != nil {
+		h.log.ErrorContext(r.Context(), "rendering a page", "path", r.URL.Path, "error", err)
+		http.Error(w, "The page could not be written.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
