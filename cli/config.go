@@ -31,16 +31,17 @@ type settings struct {
 	MaxUploadBytes int
 	FileURLTTL     time.Duration
 
-	OIDCIssuer       string
-	OIDCClientID     string
-	OIDCClientSecret string
-	OIDCScopes       []string
-	OIDCGroupsClaim  string
-	OIDCAudience     string
-	DecideMaxAge     time.Duration
-	PeopleOverMCP    bool
-	SessionLifetime  time.Duration
-	SessionIdle      time.Duration
+	OIDCIssuer          string
+	OIDCClientID        string
+	OIDCClientSecret    string
+	OIDCScopes          []string
+	OIDCGroupsClaim     string
+	OIDCAudience        string
+	OIDCRequireVerified bool
+	DecideMaxAge        time.Duration
+	PeopleOverMCP       bool
+	SessionLifetime     time.Duration
+	SessionIdle         time.Duration
 
 	RateLimit     float64
 	RateBurst     int
@@ -106,6 +107,8 @@ func settingTable() []setting {
 			set: into(func(s *settings) *string { return &s.OIDCGroupsClaim }, text)},
 		{name: "oidc-audience", value: "AUDIENCE", usage: "the audience of access tokens on /mcp (default: the base URL and /mcp)",
 			set: into(func(s *settings) *string { return &s.OIDCAudience }, text)},
+		{name: "oidc-require-email-verified", value: "true|false", def: "false", usage: "refuse a sign-in when the provider doesn't say that the e-mail is verified",
+			set: into(func(s *settings) *bool { return &s.OIDCRequireVerified }, boolean)},
 		{name: "decide-max-age", value: "DURATION", def: "0", usage: "ask for a fresh sign-in before a decision when the last is older; 0 never",
 			set: into(func(s *settings) *time.Duration { return &s.DecideMaxAge }, atLeast(0))},
 		{name: "people-over-mcp", value: "true|false", def: "false", usage: "let a person's access token on /mcp count as the person, who can then decide there",
@@ -115,12 +118,12 @@ func settingTable() []setting {
 		{name: "session-idle", value: "DURATION", def: "2h", usage: "how long it lasts unused",
 			set: into(func(s *settings) *time.Duration { return &s.SessionIdle }, atLeast(time.Minute))},
 
-		{name: "rate-limit", value: "N", def: "50", usage: "calls a second that one identity may make on /mcp",
-			set: into(func(s *settings) *float64 { return &s.RateLimit }, positive)},
-		{name: "rate-burst", value: "N", def: "200", usage: "calls it may make at once before the limit holds",
+		{name: "rate-limit", value: "N", def: "5000", usage: "calls a second that one identity may make on /mcp; 0 sets no limit",
+			set: into(func(s *settings) *float64 { return &s.RateLimit }, rate)},
+		{name: "rate-burst", value: "N", def: "5000", usage: "calls it may make at once before the limit holds",
 			set: into(func(s *settings) *int { return &s.RateBurst }, count(1))},
-		{name: "max-concurrent", value: "N", def: "256", usage: "requests on /mcp that are worked on at the same time",
-			set: into(func(s *settings) *int { return &s.MaxConcurrent }, count(1))},
+		{name: "max-concurrent", value: "N", def: "512", usage: "requests that are worked on at the same time; 0 sets no limit",
+			set: into(func(s *settings) *int { return &s.MaxConcurrent }, count(0))},
 	}
 }
 
@@ -174,26 +177,40 @@ func (f *settingFlag) Type() string {
 
 // settings reads all settings. Every problem is reported at once, each with where it stands.
 func (a *app) settings() (*settings, error) {
-	v := viper.New()
+	s := &settings{}
+	_, problems, err := a.gather(s)
+	if err != nil {
+		return nil, failed("reading the settings", err)
+	}
+	if len(problems) == 0 {
+		problems = s.check()
+	}
+	if len(problems) > 0 {
+		return nil, usage("%s", strings.Join(problems, "\n    "))
+	}
+	return s, nil
+}
+
+// gather fills s from flags, variables and ap.yaml.
+func (a *app) gather(s *settings) (v *viper.Viper, problems []string, err error) {
+	v = viper.New()
 	file, problems := a.readConfigFile()
 	values := map[string]any{}
 	for name, value := range file.values {
 		values[name] = value.text
 	}
 	if err := v.MergeConfigMap(values); err != nil {
-		return nil, failed("reading the settings", err)
+		return nil, nil, err
 	}
-
-	s := &settings{}
 	for _, x := range settingTable() {
 		v.SetDefault(x.name, x.def)
 		if err := v.BindEnv(x.name, x.variable()); err != nil {
-			return nil, failed("reading the settings", err)
+			return nil, nil, err
 		}
 		flag := a.flags.Lookup(x.name)
 		if flag != nil {
 			if err := v.BindPFlag(x.name, flag); err != nil {
-				return nil, failed("reading the settings", err)
+				return nil, nil, err
 			}
 		}
 		given := v.GetString(x.name)
@@ -204,13 +221,7 @@ func (a *app) settings() (*settings, error) {
 			problems = append(problems, fmt.Sprintf("%s: %s", origin(x, flag, file), err))
 		}
 	}
-	if len(problems) == 0 {
-		problems = s.check()
-	}
-	if len(problems) > 0 {
-		return nil, usage("%s", strings.Join(problems, "\n    "))
-	}
-	return s, nil
+	return v, problems, nil
 }
 
 // origin says where a setting's value was written.
@@ -305,10 +316,10 @@ func count(minimum int) func(string) (int, error) {
 	}
 }
 
-func positive(s string) (float64, error) {
+func rate(s string) (float64, error) {
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(n > 0 && n < 1e9) {
-		return 0, fmt.Errorf("%q is no number above 0", s)
+	if err != nil || !(n >= 0 && n < 1e9) {
+		return 0, fmt.Errorf("%q is no number of calls a second", s)
 	}
 	return n, nil
 }

@@ -78,6 +78,9 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 		&cobra.Group{ID: groupServer, Title: "The server and its data:"},
 	)
 	root.AddCommand(
+		newImportCmd(a), newBindCmd(a), newPublishCmd(a), newProcessesCmd(a),
+		newRunCmd(a), newRunsCmd(a), newGroupCmd(a), newAgentCmd(a),
+		newServeCmd(a), newDemoCmd(a), newBackupCmd(a), newVerifyCmd(a),
 		newVersionCmd(a),
 		newCompletionCmd(a),
 	)

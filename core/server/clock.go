@@ -121,10 +121,14 @@ func OpenMovableClock(ctx context.Context, store Store) (*MovableClock, error) {
 
 // Now implements Clock.
 func (c *MovableClock) Now() time.Time {
+	return time.Now().Add(c.Offset()).UTC().Truncate(time.Millisecond)
+}
+
+// Offset is how far the clock was moved in all.
+func (c *MovableClock) Offset() time.Duration {
 	c.mu.Lock()
-	offset := c.offset
-	c.mu.Unlock()
-	return time.Now().Add(offset).UTC().Truncate(time.Millisecond)
+	defer c.mu.Unlock()
+	return c.offset
 }
 
 // At implements Clock.
