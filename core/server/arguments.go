@@ -93,9 +93,9 @@ func (a *arguments) at(name string) value {
 	panic(fmt.Sprintf("%s has no argument %s", a.tool.name, name))
 }
 
-func (a *arguments) text(name string) string            { return a.at(name).text }
-func (a *arguments) raw(name string) json.RawMessage    { return a.at(name).raw }
-func (a *arguments) has(name string) bool               { return a.at(name).raw != nil }
+func (a *arguments) text(name string) string             { return a.at(name).text }
+func (a *arguments) raw(name string) json.RawMessage     { return a.at(name).raw }
+func (a *arguments) has(name string) bool                { return a.at(name).raw != nil }
 func (a *arguments) evidence(name string) []run.Evidence { return a.at(name).evidence }
 
 // optional is a string argument, or nil when it was not given.
