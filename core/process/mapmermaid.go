@@ -134,6 +134,11 @@ func mermaidLabel(lines ...string) string {
 // longestLabel is how many characters of a text a Mermaid label shows.
 const longestLabel = 240
 
+// mermaidBreak holds the characters that begin what Mermaid replaces even after it has decoded entity codes: icons
+// (fa:fa-car), formulas ($$), line breaks (\n) and its own form of entities. An invisible word joiner after them keeps
+// the text as it is.
+const mermaidBreak = `:$\ﬂ°¶`
+
 // mermaidText makes any text safe within a quoted label. Letters, digits, spaces and commas stay; a dash within a
 // word and the full stop of a sentence do too. Every other character becomes an entity code (`#35;`), since it could
 // end the label or the code fence, be HTML or Markdown, an icon, a link or the start of a list.
@@ -153,6 +158,9 @@ func mermaidText(s string) string {
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, "#%d;", r)
+		}
+		if strings.ContainsRune(mermaidBreak, r) && size > 0 && after != ' ' {
+			b.WriteString("#8288;")
 		}
 		before = r
 	}

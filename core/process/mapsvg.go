@@ -14,14 +14,21 @@ type MapOptions struct {
 	// shows where a run is. Current marks the step a page is about.
 	Marks   map[string]string
 	Current string
-	// Embedded leaves out the style sheet, for a page that serves MapCSS itself and allows no inline style.
+	// Embedded leaves out the style sheet and the background, for a page that serves MapCSS itself and allows no inline
+	// style. A process too large for a page is then not drawn: the picture only says so.
 	Embedded bool
 }
+
+// embeddedLimit is the most steps and lines that an embedded map draws.
+const embeddedLimit = 4000
 
 // SVG draws the process map as a self-contained SVG element: no script, no outside reference, no ids, readable in light
 // and dark. Any text in the document is safe in it, and none is wider than what it stands on.
 func SVG(d *Document, opts MapOptions) string {
 	p := picture{doc: d, opts: opts, flow: newFlow(d)}
+	if opts.Embedded && len(p.flow.nodes)+len(p.flow.edges) > embeddedLimit {
+		return p.tooLarge()
+	}
 	p.measure()
 	p.layout = lanes.Place(p.graph)
 	p.draw()
@@ -216,6 +223,16 @@ func (p *picture) draw() {
 		p.box(i, box)
 	}
 	p.out("</g>\n</svg>\n")
+}
+
+// tooLarge is the picture instead of one that no page could show.
+func (p *picture) tooLarge() string {
+	notice := fmt.Sprintf("%d steps: too many to draw on a page. ap map --format svg draws them.", len(p.doc.Steps))
+	p.out(`<svg xmlns="http://www.w3.org/2000/svg" class="ap-map" role="img" width="560" height="40" viewBox="0 0 560 40" font-family="%s"><title>%s</title>`,
+		html.EscapeString(mapFont), notice)
+	p.text([]string{notice}, 4, 24, labelLine, "map-label")
+	p.out("</svg>\n")
+	return p.b.String()
 }
 
 func (p *picture) lane(i int, band lanes.Band) {

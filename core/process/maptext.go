@@ -141,12 +141,17 @@ func plainText(s string) string {
 	return b.String()
 }
 
-// words reads a name as words: check_vendor becomes “Check vendor”, hiringManager “Hiring manager”. What has spaces is
-// words already.
+// words reads a name as words: check_vendor becomes “Check vendor”, hiringManager “Hiring manager”. Any other
+// text stays as it is; nothing visible is “(blank)”.
 func words(name string) string {
 	text := plainText(name)
-	if strings.Contains(text, " ") {
-		return text
+	if text == "" {
+		return "(blank)"
+	}
+	for _, r := range text {
+		if !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !strings.ContainsRune("_-.", r) {
+			return text
+		}
 	}
 	var b strings.Builder
 	lower := false
