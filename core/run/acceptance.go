@@ -16,10 +16,8 @@ const (
 // checkSubmission checks the shapes of a submission's arguments.
 func checkSubmission(sub Submission) []string {
 	var issues []string
-	if sub.Output != nil {
-		if _, ok := compactObject(sub.Output); !ok {
-			issues = append(issues, "output: expected object")
-		}
+	if sub.Output != nil && !looksObject(sub.Output) {
+		issues = append(issues, "output: expected object")
 	}
 	for i, e := range sub.Evidence {
 		if e.Kind != kindFile && e.Kind != kindLink {

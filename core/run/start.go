@@ -41,16 +41,52 @@ func (f *fold) start(c Start) error {
 }
 
 // compactObject returns a JSON object without insignificant white space, its digits and strings as they were sent; {}
-// for none.
+// for none. It takes the JSON as well-formed and copies it.
 func compactObject(v json.RawMessage) (json.RawMessage, bool) {
-	if len(v) == 0 {
+	if v = bytes.TrimLeft(v, jsonSpace); len(v) == 0 {
 		return emptyObject, true
 	}
-	b := bytes.NewBuffer(make([]byte, 0, len(v)))
-	if json.Compact(b, v) != nil || !isObject(b.Bytes()) {
+	if v[0] != '{' {
 		return nil, false
 	}
-	return b.Bytes(), true
+	b := make(json.RawMessage, 0, len(v))
+	for len(v) > 0 {
+		i := bytes.IndexAny(v, jsonSpace+`"`)
+		if i < 0 {
+			return append(b, v...), true
+		}
+		b = append(b, v[:i]...)
+		v = v[i:]
+		if v[0] != '"' {
+			v = v[1:]
+			continue
+		}
+		n := stringLen(v)
+		b = append(b, v[:n]...)
+		v = v[n:]
+	}
+	return b, true
+}
+
+// looksObject says whether well-formed JSON is an object.
+func looksObject(v json.RawMessage) bool {
+	v = bytes.TrimLeft(v, jsonSpace)
+	return len(v) > 0 && v[0] == '{'
+}
+
+const jsonSpace = " \t\r\n"
+
+// stringLen is the length of the JSON string that v begins with, its quotes included.
+func stringLen(v []byte) int {
+	for i := 1; i < len(v); i++ {
+		switch v[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(v)
 }
 
 func overCap(n, limit int) string { return fmt.Sprintf("run data: %d bytes, limit %d", n, limit) }

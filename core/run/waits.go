@@ -61,7 +61,7 @@ func checkEvent(c SendEvent) []string {
 	if !isStepID(c.Name) {
 		issues = append(issues, "name: expected a lower-case letter, then at most 63 of a-z, 0-9, _ and -")
 	}
-	if _, ok := compactObject(c.Data); !ok {
+	if len(c.Data) > 0 && (!looksObject(c.Data) || !json.Valid(c.Data)) {
 		issues = append(issues, "data: expected object")
 	}
 	return issues
