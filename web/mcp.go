@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,12 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -196,25 +198,75 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return body.Bytes(), err
 }
 
+// bodyProblem says what is wrong with a body, with JSON-RPC's code for it.
 func bodyProblem(body []byte) (code int64, problem string) {
-	switch {
-	case !utf8.Valid(body):
+	if !utf8.Valid(body) {
 		return jsonrpc.CodeParseError, "the body is not valid UTF-8"
-	case !json.Valid(body):
-		return jsonrpc.CodeParseError, "the body is not one JSON value"
 	}
-	first := bytes.TrimLeft(body, " \t\r\n")[0]
-	if first == '[' {
+	// Half a surrogate pair, which is an escape of no character, is left to the tool's decoder.
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	switch d.PeekKind() {
+	case '{':
+	case '[':
 		return jsonrpc.CodeInvalidRequest, "batches are not supported: send one message a request"
-	}
-	if first != '{' {
+	case '"', 'n', 't', 'f', '0':
 		return jsonrpc.CodeInvalidRequest, "a message is a JSON object"
 	}
-	if name, found := twice(body, "params"); found {
-		return jsonrpc.CodeInvalidRequest, fmt.Sprintf("the member %q is there twice", name)
+	twice, err := nameTwice(d, "params")
+	if err == nil {
+		if _, err = d.ReadToken(); err == io.EOF {
+			err = nil
+		} else if err == nil {
+			err = errors.New("something follows it")
+		}
+	}
+	if err != nil {
+		return jsonrpc.CodeParseError, "the body is not one JSON value: " + strings.TrimPrefix(err.Error(), "jsontext: ")
+	}
+	if twice != nil {
+		return jsonrpc.CodeInvalidRequest, fmt.Sprintf("the member %q is there twice", *twice)
 	}
 	return 0, ""
 }
+
+// nameTwice reads an object and finds a name that it, or the object that is its member inner, has twice.
+func nameTwice(d *jsontext.Decoder, inner string) (twice *string, err error) {
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	seen := make([]string, 0, 8)
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		if slices.Contains(seen, name) {
+			twice = &name
+		}
+		if seen = append(seen, name); len(seen) > maxMembers {
+			return nil, errors.New("it has too many members")
+		}
+		if inner == "" || name != inner || d.PeekKind() != '{' {
+			if err := d.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		found, err := nameTwice(d, "")
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			twice = found
+		}
+	}
+	_, err = d.ReadToken()
+	return twice, err
+}
+
+// maxMembers is how many members a message and its parameters may have; none that MCP defines has a quarter of that.
+const maxMembers = 64
 
 func refuseBody(w http.ResponseWriter, code int64, problem string) {
 	writeJSON(w, http.StatusBadRequest, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": problem}})

@@ -60,7 +60,6 @@ func newSessions(opts Options, base *url.URL) *scs.SessionManager {
 	m := scs.New()
 	m.Store = opts.Sessions
 	m.Lifetime = opts.SessionLifetime
-	m.HashTokenInStore = true
 	m.Cookie.Name = "ap-session"
 	if port := base.Port(); port != "" {
 		m.Cookie.Name += "-" + port

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -123,6 +124,7 @@ func TestBodyProblem(t *testing.T) {
 	for _, good := range []string{
 		`{}`, ` {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}} `, `{"params":[1,{"a":1,"a":2}]}`,
 		`{"a":"}{,\"","b":[[{}],"]"],"params":{}}`, `{"a":{"params":{"x":1,"x":1}}}`, `{"params":{"a":-1.5e3,"b":true,"c":null}}`,
+		`{"params":{"arguments":{"a":"\ud800"}}}`,
 	} {
 		_, problem := bodyProblem([]byte(good))
 		require.Empty(t, problem, good)
@@ -149,17 +151,22 @@ func TestBodyProblem(t *testing.T) {
 	}
 }
 
-// The scanner finds the same names as a decoder does.
-func FuzzTwice(f *testing.F) {
-	for _, s := range []string{`{}`, `{"a":1,"a":2}`, `{"params":{"a":"\"","a":[]}}`, `{"params":[{"a":1}],"x":{"y":{}}}`, "{\"a\" : 1 ,\n\"b\":\"\\\\\"}"} {
+// A body is refused exactly when it is no JSON object in UTF-8, or has a member twice around the arguments.
+func FuzzBodyProblem(f *testing.F) {
+	for _, s := range []string{`{}`, `{"a":1,"a":2}`, `{"params":{"a":"\"","a":[]}}`, `{"params":[{"a":1}],"x":{"y":{}}}`, "{\"a\" : 1 ,\n\"b\":\"\\\\\"}", `{"":0,"":0}`, `{} x`, "{\"\xff\":1}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !json.Valid(body) || bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+		_, problem := bodyProblem(body)
+		if !json.Valid(body) || !utf8.Valid(body) || bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+			require.NotEmpty(t, problem)
 			return
 		}
-		_, found := twice(body, "params")
-		require.Equal(t, decodedTwice(t, body, "params"), found, "%s", body)
+		if decodedTwice(t, body, "params") {
+			require.NotEmpty(t, problem)
+		} else if problem != "" {
+			require.Contains(t, problem, "too many members")
+		}
 	})
 }
 
