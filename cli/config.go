@@ -141,7 +141,7 @@ func addSettingFlags(flags *pflag.FlagSet, names ...string) {
 		if len(names) == 0 && x.global || len(names) > 0 && !slices.Contains(names, x.name) {
 			continue
 		}
-		flag := flags.VarPF(&settingFlag{text: x.def, value: x.value, boolean: x.boolean()}, x.name, "", x.usage)
+		flag := flags.VarPF(&settingFlag{name: x.name, text: x.def, value: x.value, boolean: x.boolean()}, x.name, "", x.usage)
 		flag.DefValue = x.def
 		if x.boolean() {
 			flag.NoOptDefVal = "true"
@@ -149,10 +149,12 @@ func addSettingFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// settingFlag is a flag whose text is checked later, together with all other settings.
+// settingFlag is a flag whose text is checked later, together with all other settings. It is a pflag.Value and a
+// viper.FlagValue.
 type settingFlag struct {
-	text, value string
-	boolean     bool
+	name, text, value string
+	boolean           bool
+	given             bool
 }
 
 func (f *settingFlag) String() string { return f.text }
@@ -163,7 +165,7 @@ func (f *settingFlag) Set(text string) error {
 			return err
 		}
 	}
-	f.text = text
+	f.text, f.given = text, true
 	return nil
 }
 
@@ -173,6 +175,27 @@ func (f *settingFlag) Type() string {
 		return "bool"
 	}
 	return f.value
+}
+
+// HasChanged, Name, ValueString and ValueType implement viper.FlagValue.
+func (f *settingFlag) HasChanged() bool    { return f.given }
+func (f *settingFlag) Name() string        { return f.name }
+func (f *settingFlag) ValueString() string { return f.text }
+func (f *settingFlag) ValueType() string   { return "string" }
+
+// settingFlag returns the flag of a setting, or nil when the command has none.
+func (a *app) settingFlag(name string) *settingFlag {
+	flag := a.flags.Lookup(name)
+	if flag == nil {
+		return nil
+	}
+	switch value := flag.Value.(type) {
+	case *settingFlag:
+		return value
+	case *eventDataFlag:
+		return &value.settingFlag
+	}
+	return nil
 }
 
 // settings reads all settings. Every problem is reported at once, each with where it stands.
@@ -207,9 +230,9 @@ func (a *app) gather(s *settings) (v *viper.Viper, problems []string, err error)
 		if err := v.BindEnv(x.name, x.variable()); err != nil {
 			return nil, nil, err
 		}
-		flag := a.flags.Lookup(x.name)
+		flag := a.settingFlag(x.name)
 		if flag != nil {
-			if err := v.BindPFlag(x.name, flag); err != nil {
+			if err := v.BindFlagValue(x.name, flag); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -225,8 +248,8 @@ func (a *app) gather(s *settings) (v *viper.Viper, problems []string, err error)
 }
 
 // origin says where a setting's value was written.
-func origin(x setting, flag *pflag.Flag, file configFile) string {
-	if flag != nil && flag.Changed {
+func origin(x setting, flag *settingFlag, file configFile) string {
+	if flag != nil && flag.given {
 		return "--" + x.name
 	}
 	if os.Getenv(x.variable()) != "" {

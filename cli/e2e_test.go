@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apserver/ap/core/run"
 )
 
 // The end-to-end tests run the program itself, built once, as a user would: from the shell, over HTTP, in a browser.
@@ -277,4 +279,15 @@ func (s *running) connect(token string) *toolClient {
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.close)
 	return c
+}
+
+// runView is the run view as a client reads it.
+type runView struct {
+	Run       run.RunInfo
+	Data      json.RawMessage
+	Steps     []run.StepView
+	WorkItems []struct {
+		ID, StepID, Text, Snapshot string
+		AssignedTo                 run.Assignment
+	}
 }

@@ -64,7 +64,6 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 	root.SetErr(a.err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID(groupServer)
-	root.SetFlagErrorFunc(flagError)
 
 	flags := root.PersistentFlags()
 	addSettingFlags(flags, "data")
@@ -85,6 +84,7 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 		newCompletionCmd(a),
 	)
 	for _, cmd := range root.Commands() {
+		cmd.SetFlagErrorFunc(flagError)
 		asParent(cmd)
 	}
 	asParent(root)
@@ -105,20 +105,35 @@ func asParent(cmd *cobra.Command) {
 	}
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && !cmd.HasParent() {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		if !cmd.HasParent() {
 			return cmd.Help()
 		}
-		var names []string
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				names = append(names, sub.Name())
-			}
-		}
-		if len(args) == 0 {
-			return usage("%s needs one of %s", cmd.CommandPath(), strings.Join(names, ", "))
-		}
-		return usage("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], names))
+		return usage("%s needs one of %s", cmd.CommandPath(), strings.Join(subcommands(cmd), ", "))
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// What was meant is the flag of a command whose name is misspelt.
+		if args := cmd.Flags().Args(); len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return flagError(cmd, err)
+	})
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	return usage("%s has no command %q%s", cmd.CommandPath(), name, didYouMean(name, subcommands(cmd)))
+}
+
+func subcommands(cmd *cobra.Command) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
 }
 
 // flagError words what the flag parser found.

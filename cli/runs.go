@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -204,26 +205,21 @@ func newRunsCancelCmd(a *app) *cobra.Command {
 }
 
 func newRunsEventCmd(a *app) *cobra.Command {
-	var data string
+	data := &eventDataFlag{settingFlag: settingFlag{name: "data", value: "JSON"}}
 	cmd := &cobra.Command{
 		Use:   "event ID NAME",
 		Short: "Send a run an event",
-		Long:  `Event delivers an event to a run. A step that waits for it takes it; else it is held until one does or the run ends.`,
-		Args:  nArgs(2, 2),
+		Long: `Event delivers an event to a run. A step that waits for it takes it; else it is held until one does or the run ends.
+
+Here --data gives what the event carries, as a JSON object; given a folder, it still names the data directory.`,
+		Args: nArgs(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var raw json.RawMessage
-			if data != "" {
-				if _, err := objectMembers([]byte(data)); err != nil {
-					return usage("--data: %v; it takes a JSON object such as {\"by\":\"post\"}", err)
-				}
-				raw = json.RawMessage(data)
-			}
 			b, err := a.open(cmd.Context(), existingData)
 			if err != nil {
 				return err
 			}
 			defer b.close()
-			step, err := b.srv.SendEvent(cmd.Context(), admin, args[0], args[1], raw, newRequestID())
+			step, err := b.srv.SendEvent(cmd.Context(), admin, args[0], args[1], data.event, newRequestID())
 			if err != nil {
 				return err
 			}
@@ -242,6 +238,24 @@ func newRunsEventCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "what the event carries, as a `JSON` object")
+	cmd.Flags().Var(data, "data", "what the event carries, as a JSON object")
 	return cmd
+}
+
+// eventDataFlag is --data of `ap runs event`: the event's data, or the data directory as everywhere else. An object tells
+// itself apart from a folder.
+type eventDataFlag struct {
+	settingFlag
+	event json.RawMessage
+}
+
+func (f *eventDataFlag) Set(text string) error {
+	if info, err := os.Stat(text); err == nil && info.IsDir() {
+		return f.settingFlag.Set(text)
+	}
+	if _, err := objectMembers([]byte(text)); err != nil {
+		return fmt.Errorf("%w; it takes a JSON object such as {\"by\":\"post\"}", err)
+	}
+	f.event = json.RawMessage(text)
+	return nil
 }

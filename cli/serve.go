@@ -86,7 +86,7 @@ type site struct {
 	listener net.Listener
 	// unlock lets another server have the data directory.
 	unlock func()
-	http     *http.Server
+	http   *http.Server
 	// closing is closed when the server begins to shut down.
 	closing chan struct{}
 	// endRequests ends what is still under way.

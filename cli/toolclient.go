@@ -46,6 +46,9 @@ func (c *toolClient) close() { _ = c.session.Close() }
 
 // call calls a tool and reads its data; a refusal is a *run.Error.
 func (c *toolClient) call(ctx context.Context, tool string, args map[string]any, data any) error {
+	if args == nil {
+		args = map[string]any{}
+	}
 	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		return fmt.Errorf("calling %s: %w", tool, err)
