@@ -79,7 +79,7 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 	root.AddCommand(
 		newImportCmd(a), newBindCmd(a), newPublishCmd(a), newProcessesCmd(a),
 		newRunCmd(a), newRunsCmd(a), newGroupCmd(a), newAgentCmd(a),
-		newServeCmd(a), newDemoCmd(a), newBackupCmd(a), newVerifyCmd(a),
+		newServeCmd(a), newDemoCmd(a), newConformanceCmd(a), newBackupCmd(a), newVerifyCmd(a),
 		newVersionCmd(a),
 		newCompletionCmd(a),
 	)
