@@ -12,6 +12,8 @@ import (
 const (
 	stateCacheBytes    = 16 << 20
 	documentCacheBytes = 8 << 20
+	// bindingCacheSize is a number of processes.
+	bindingCacheSize = 1000
 )
 
 // cache keeps the most recently used values whose weights fit a budget. It is safe for concurrent use.
@@ -53,4 +55,10 @@ func (c *cache[K, V]) put(key K, value V, weight int) {
 	for c.weight > c.budget && c.lru.Len() > 0 {
 		c.lru.RemoveOldest()
 	}
+}
+
+func (c *cache[K, V]) remove(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lru.Remove(key)
 }

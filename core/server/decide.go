@@ -24,7 +24,7 @@ func decideTool() *tool {
 		args: append(args,
 			arg{name: "note", max: 4000, help: "Why, in the person's words. Required for rejected, returned and failed; allowed with approved."},
 			requestIDArg()),
-		more: func(a *arguments) []string { return run.CheckDecision(decision(a, Identity{})) },
+		more: func(a *arguments) []string { return run.CheckDecision(decisionCommand(a, Identity{})) },
 		call: func(s *Server, ctx context.Context, id Identity, a *arguments) (any, error) {
 			return s.decideItem(ctx, id, a)
 		},
@@ -66,14 +66,14 @@ func (s *Server) Decide(ctx context.Context, id Identity, a DecideArgs) (*run.Vi
 }
 
 func (s *Server) decideItem(ctx context.Context, id Identity, a *arguments) (*run.View, error) {
-	done, err := s.write(ctx, write{args: a, id: id, runID: a.text("runId"), command: decision(a, id)})
+	done, err := s.write(ctx, write{args: a, id: id, runID: a.text("runId"), command: decisionCommand(a, id)})
 	if err != nil {
 		return nil, err
 	}
 	return s.runView(done), nil
 }
 
-func decision(a *arguments, id Identity) run.Decision {
+func decisionCommand(a *arguments, id Identity) run.Decision {
 	return run.Decision{
 		ItemID: a.text("workItemId"), Snapshot: a.text("snapshot"), Decision: a.text("decision"),
 		By: id.By(), Human: id.Kind == Person, Groups: id.Groups,

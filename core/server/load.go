@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -62,21 +61,21 @@ func parseStored(source []byte) (*process.Document, error) {
 }
 
 // folded returns a run's document and its state as stored, folding as little of the journal as it can.
-func (s *Server) folded(r Reader, row RunRow) (*process.Document, *run.State, error) {
+func (s *Server) folded(r Reader, row RunRow) (*process.Document, foldedRun, error) {
 	doc, _, err := s.document(r, row.Process, row.Version)
 	if err != nil {
-		return nil, nil, fmt.Errorf("loading the process of run %s: %w", row.ID, err)
+		return nil, foldedRun{}, fmt.Errorf("loading the process of run %s: %w", row.ID, err)
 	}
 	cached, ok := s.states.get(row.ID)
 	if ok && bytes.Equal(cached.head, row.Head) {
-		return doc, cached.state, nil
+		return doc, cached, nil
 	}
 	next, err := s.foldOn(r, doc, row, cached)
 	if err != nil {
-		return nil, nil, err
+		return nil, foldedRun{}, err
 	}
 	s.states.put(row.ID, next, next.bytes)
-	return doc, next.state, nil
+	return doc, next, nil
 }
 
 // foldOn folds a run's journal up to row, from the cached state if the journal goes on from there.
@@ -119,7 +118,8 @@ func (s *Server) foldTo(r Reader, runID string, seq int) (*process.Document, *ru
 		return nil, nil, fmt.Errorf("reading run %s: %w", runID, err)
 	}
 	if row.Seq == seq {
-		return s.folded(r, row)
+		doc, now, err := s.folded(r, row)
+		return doc, now.state, err
 	}
 	doc, _, err := s.document(r, row.Process, row.Version)
 	if err != nil {
@@ -143,21 +143,14 @@ func (s *Server) foldTo(r Reader, runID string, seq int) (*process.Document, *ru
 
 // env is what a decision needs from outside the run. Time never goes back within a run, whatever the machine's clock
 // does.
-func (s *Server) env(r Reader, doc *process.Document, st *run.State) (run.Env, error) {
-	env := run.Env{
+func (s *Server) env(st *run.State, groups map[string]string) run.Env {
+	return run.Env{
 		Now:          s.now(st),
+		Groups:       groups,
 		Operators:    s.opts.Operators,
 		Lease:        s.opts.Lease,
 		RunDataBytes: s.opts.RunDataBytes,
 	}
-	if len(doc.Roles()) > 0 {
-		groups, err := r.Bindings(doc.Name)
-		if err != nil {
-			return env, fmt.Errorf("reading the bindings of %s: %w", doc.Name, err)
-		}
-		env.Groups = groups
-	}
-	return env, nil
 }
 
 // now is the time for a run: the clock's, or the run's own where that is later.
@@ -188,35 +181,20 @@ func (s *Server) advanced(r Reader, runID string) (current, error) {
 	if err != nil {
 		return current{}, fmt.Errorf("reading run %s: %w", runID, err)
 	}
-	doc, st, err := s.folded(r, row)
+	doc, stored, err := s.folded(r, row)
 	if err != nil {
 		return current{}, err
 	}
-	c := current{row: row, doc: doc, state: st, now: s.now(st)}
+	c := current{row: row, doc: doc, state: stored.state, now: s.now(stored.state)}
 	if row.NextTimer == nil || row.NextTimer.After(c.now) {
 		return c, nil
 	}
-	env, err := s.env(r, doc, st)
+	groups, err := s.groups(r, doc)
 	if err != nil {
 		return current{}, err
 	}
+	env := s.env(stored.state, groups)
 	env.Now = c.now
-	c.fired, c.state = run.Advance(doc, st, env)
+	c.fired, c.state = run.Advance(doc, stored.state, env)
 	return c, nil
-}
-
-// warm folds a run into the cache outside the writer, so that a long journal doesn't hold up other writes. A failure is
-// left to the write to report.
-func (s *Server) warm(ctx context.Context, runID string) {
-	if _, ok := s.states.get(runID); ok {
-		return
-	}
-	_ = s.store.Read(ctx, func(r Reader) error {
-		row, err := r.Run(runID)
-		if err != nil {
-			return err
-		}
-		_, _, err = s.folded(r, row)
-		return err
-	})
 }

@@ -81,6 +81,7 @@ type Server struct {
 
 	states    *cache[string, foldedRun]
 	documents *cache[versionKey, *process.Document]
+	bindings  *cache[string, map[string]string]
 	stuck     stuckRuns
 	touched   lastTouch
 }
@@ -99,6 +100,7 @@ func New(store Store, files Files, opts Options) *Server {
 		log:       opts.Logger,
 		states:    newCache[string, foldedRun](stateCacheBytes),
 		documents: newCache[versionKey, *process.Document](documentCacheBytes),
+		bindings:  newCache[string, map[string]string](bindingCacheSize),
 	}
 }
 

@@ -123,7 +123,9 @@ func (s *Server) dueRuns(ctx context.Context, now time.Time) ([]string, error) {
 // fire applies a run's due timers through the writer. Only a store that can't be written is an error: a run that can't
 // be handled is logged and left alone for a while, so that it doesn't hold up the others.
 func (s *Server) fire(ctx context.Context, runID string) error {
-	s.warm(ctx, runID)
+	if _, _, err := s.likely(ctx, runID); err != nil {
+		s.log.DebugContext(ctx, "folding a run ahead of the writer", "run", runID, "error", err) // the write says it again
+	}
 	err := s.store.Write(ctx, func(w Writer) error { return s.fireIn(w, runID) })
 	if err == nil || errors.Is(err, ErrBusy) || ctx.Err() != nil {
 		return err
@@ -139,19 +141,24 @@ func (s *Server) fireIn(w Writer, runID string) (err error) {
 	if err != nil {
 		return fmt.Errorf("reading run %s: %w", runID, err)
 	}
-	doc, st, err := s.folded(w, row)
+	doc, before, err := s.folded(w, row)
 	if err != nil {
 		return err
 	}
-	env, err := s.env(w, doc, st)
+	groups, err := s.groups(w, doc)
 	if err != nil {
 		return err
 	}
-	events, after := run.Advance(doc, st, env)
+	env := s.env(before.state, groups)
+	events, after := run.Advance(doc, before.state, env)
 	if len(events) == 0 && row.NextTimer != nil && !row.NextTimer.After(env.Now) {
 		return fmt.Errorf("run %s has a timer at %s that fires nothing", runID, run.Time(*row.NextTimer))
 	}
-	return s.append(w, doc, runID, foldedRun{state: st, head: row.Head}, after, events)
+	d := &decision{runID: runID, before: before, events: events, groups: groups, written: written{doc: doc, state: after, at: env.Now}}
+	if err := s.complete(d); err != nil {
+		return err
+	}
+	return s.append(w, d)
 }
 
 // stuckRuns are the runs whose timers couldn't be fired, with the real time at which they are tried again.

@@ -59,18 +59,19 @@ func (s *Server) StartRun(ctx context.Context, id Identity, a StartRunArgs) (*ru
 }
 
 func (s *Server) startRun(ctx context.Context, id Identity, a *arguments) (*run.View, error) {
-	if again, ok, err := s.replayed(ctx, id, a); err != nil {
-		return nil, err
-	} else if ok {
-		return s.runView(again), nil
-	}
 	var doc *process.Document
 	var version int
 	err := s.store.Read(ctx, func(r Reader) (err error) {
 		doc, version, err = s.startable(r, id, a.text("process"), a.number("version", 0))
 		return err
 	})
-	if err != nil {
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		again, err := s.unlessReplayed(ctx, id, a, refused)
+		if err != nil {
+			return nil, err
+		}
+		return s.runView(again), nil
+	} else if err != nil {
 		return nil, storeError(err)
 	}
 	runID := s.opts.IDs.New("r_", s.opts.Clock.Now())

@@ -89,11 +89,7 @@ func submission(a *arguments) run.Submission {
 func (s *Server) writeWithToken(ctx context.Context, id Identity, a *arguments, command func(run.ClaimRef) run.Command) (written, error) {
 	runID, ref, ok := s.sign.verifyToken(a.text("token"))
 	if !ok {
-		again, ok, err := s.replayed(ctx, id, a)
-		if ok || err != nil {
-			return again, err
-		}
-		return written{}, errBadToken
+		return s.unlessReplayed(ctx, id, a, errBadToken)
 	}
 	return s.write(ctx, write{args: a, id: id, runID: runID, command: command(ref)})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/apserver/ap/core/process"
@@ -46,13 +45,17 @@ type resultRef struct {
 
 func (ref resultRef) claim() run.ClaimRef { return run.ClaimRef{Claim: ref.Claim, Lease: ref.Lease} }
 
+// maxAttempts bounds how often a write is decided again because something else was written meanwhile.
+const maxAttempts = 5
+
 // write carries out a write once: a requestId that was used before returns what it did then, or a conflict
 // (protocol.md 7). It returns when everything is durable.
+//
+// A run is decided on before the writer is asked, on the state that is most likely still current, so that the one writer
+// only has to store. Where the run has moved on, or the requestId was used meanwhile, the write is decided again inside the
+// writer, where nothing can come between.
 func (s *Server) write(ctx context.Context, c write) (written, error) {
 	hash := c.args.hash()
-	if c.document == nil {
-		s.warm(ctx, c.runID)
-	}
 	var files map[string]run.File
 	if c.args.namesFiles() {
 		again, ok, err := s.replayed(ctx, c.id, c.args)
@@ -63,119 +66,70 @@ func (s *Server) write(ctx context.Context, c write) (written, error) {
 			return written{}, err
 		}
 	}
-	var done written
-	var refusal error
-	var recorded *Request
-	err := s.store.Write(ctx, func(w Writer) (err error) {
-		done, refusal, recorded = written{}, nil, nil
-		req, err := w.Request(c.args.text("requestId"))
-		if err == nil {
-			recorded = &req
-			return nil
-		}
-		if !errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("looking up the request: %w", err)
-		}
-		done, refusal, err = s.perform(w, c, hash, files)
-		return err
-	})
-	switch {
-	case err != nil:
-		return written{}, storeError(err)
-	case recorded != nil:
-		return s.replay(ctx, c.args, c.id, hash, *recorded)
-	default:
-		return done, refusal
+	ahead, err := s.decideAhead(ctx, c, files)
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		return s.unlessReplayed(ctx, c.id, c.args, refused)
+	} else if err != nil {
+		return written{}, err
 	}
-}
-
-// perform decides a write inside the writer and stores what follows. A refusal still keeps the events that came with it:
-// timers that were due, and what a refused submission leaves for the next attempt.
-func (s *Server) perform(w Writer, c write, hash []byte, files map[string]run.File) (done written, refusal, err error) {
-	defer recovered(&err)
-	before := foldedRun{}
-	doc := c.document
-	if doc == nil {
-		row, err := w.Run(c.runID)
-		if errors.Is(err, ErrNotFound) {
-			return written{}, unknownRun(c.runID), nil
-		}
+	if ahead.refusal != nil && len(ahead.events) == 0 {
+		stands, err := s.isCurrent(ctx, c.runID, ahead.before)
 		if err != nil {
-			return written{}, nil, fmt.Errorf("reading run %s: %w", c.runID, err)
+			return written{}, err
 		}
-		if doc, before.state, err = s.folded(w, row); err != nil {
-			return written{}, nil, err
+		if stands {
+			return s.unlessReplayed(ctx, c.id, c.args, ahead.refusal)
 		}
-		before.head = row.Head
 	}
-	env, err := s.env(w, doc, before.state)
-	if err != nil {
-		return written{}, nil, err
+	if ahead.refusal != nil {
+		ahead = nil // to be decided after the requestId was looked up
 	}
-	env.Files = files
-	out := s.decide(doc, before.state, c, env)
-	if err := s.append(w, doc, c.runID, before, out.State, out.Events); err != nil {
-		return written{}, nil, err
-	}
-	if out.Err != nil {
-		var known *Error
-		if !errors.As(out.Err, &known) {
-			return written{}, nil, fmt.Errorf("deciding %s on run %s: %w", c.args.tool.name, c.runID, out.Err)
-		}
-		return written{}, known, nil
-	}
-	ref := resultRef{Claim: out.Result.Ref.Claim, Lease: out.Result.Ref.Lease, ConsumedBy: out.Result.ConsumedBy}
-	if hasFiles(out.State) {
-		ref.BaseURL, ref.TTL = s.opts.BaseURL, s.opts.FileURLTTL
-	}
-	done = written{doc: doc, state: out.State, at: env.Now, ref: ref}
-	return done, nil, s.record(w, c, hash, done)
+	return s.commit(ctx, c, hash, files, ahead)
 }
 
-// decide applies the caller's permission between the run's end and the command's own checks.
-func (s *Server) decide(doc *process.Document, st *run.State, c write, env run.Env) run.Outcome {
-	if c.permit != nil && st != nil {
-		if refused := c.permit(doc); refused != nil {
-			events, after := run.Advance(doc, st, env)
-			if !after.Over() {
-				return run.Outcome{Events: events, State: after, Err: refused}
+// commit stores a write as it was decided ahead, if it was and still may, and else decides it inside the writer.
+func (s *Server) commit(ctx context.Context, c write, hash []byte, files map[string]run.File, ahead *decision) (written, error) {
+	for range maxAttempts {
+		var d *decision
+		var recorded *Request
+		err := s.store.Write(ctx, func(w Writer) (err error) {
+			defer recovered(&err)
+			d, recorded = ahead, nil
+			if d != nil {
+				fits, err := s.stillFits(w, d)
+				if err != nil {
+					return err
+				}
+				if fits {
+					return s.keep(w, c, hash, d)
+				}
 			}
+			if req, ok, err := s.recorded(w, c.args); err != nil {
+				return err
+			} else if ok {
+				recorded = &req
+				return nil
+			}
+			if d, err = s.decideInside(w, c, files); err != nil {
+				return err
+			}
+			return s.keep(w, c, hash, d)
+		})
+		if err != nil {
+			s.states.remove(c.runID) // it may be the state of a write that was undone
+		}
+		switch {
+		case errors.Is(err, ErrConflict):
+			ahead = nil
+		case err != nil:
+			return written{}, storeError(err)
+		case recorded != nil:
+			return s.replay(ctx, c.args, c.id, hash, *recorded)
+		default:
+			return d.written, d.refusal
 		}
 	}
-	return run.Decide(doc, st, c.command, env)
-}
-
-// append seals events and stores them with the projection and notices that follow from them.
-func (s *Server) append(w Writer, doc *process.Document, runID string, before foldedRun, after *run.State, events []run.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	seq := 0
-	if before.state != nil {
-		seq = before.state.Seq
-	}
-	entries := run.Seal(runID, seq, before.head, events)
-	head := entries[len(entries)-1].Hash
-	projection := project(doc, after, head)
-	if seq == 0 {
-		var err error
-		if projection.Inputs, err = inputKeys(after.Inputs); err != nil {
-			return err
-		}
-	}
-	notices := noticesOf(doc, before.state, after, events, s.opts.Operators)
-	if err := w.Append(projection, entries, notices); err != nil {
-		return fmt.Errorf("appending to run %s: %w", runID, err)
-	}
-	bytes := entryWeight * len(events)
-	for _, ev := range events {
-		bytes += len(ev.Data)
-	}
-	if cached, ok := s.states.get(runID); ok && seq > 0 {
-		bytes += cached.bytes
-	}
-	s.states.put(runID, foldedRun{after, head, bytes}, bytes)
-	return nil
+	return written{}, busy
 }
 
 // record keeps a write under its requestId, so that the same call returns the same result.
@@ -223,6 +177,15 @@ func sameRequest(a *arguments, id Identity, hash []byte, req Request) error {
 	return conflict("This requestId was used for another call; use a new one for every new call", run.IssueRequestIDReused)
 }
 
+// unlessReplayed refuses a write that isn't a replay.
+func (s *Server) unlessReplayed(ctx context.Context, id Identity, a *arguments, refusal error) (written, error) {
+	again, ok, err := s.replayed(ctx, id, a)
+	if ok || err != nil {
+		return again, err
+	}
+	return written{}, refusal
+}
+
 // replayed returns the result of a recorded request before work that a replay doesn't need, or that would refuse it; ok
 // is false for a new one.
 func (s *Server) replayed(ctx context.Context, id Identity, a *arguments) (done written, ok bool, err error) {
@@ -248,37 +211,4 @@ func (s *Server) recorded(r Reader, a *arguments) (req Request, ok bool, err err
 		return Request{}, false, fmt.Errorf("looking up the request: %w", err)
 	}
 	return req, true, nil
-}
-
-// recovered turns a panic into an error: a defect in how one run is handled must not stop all the others.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
-}
-
-// hasFiles says whether a run's data shows any uploaded file.
-func hasFiles(st *run.State) bool {
-	holds := func(r *run.Record) bool {
-		if r == nil {
-			return false
-		}
-		for _, e := range r.Evidence {
-			if e.Kind == "file" {
-				return true
-			}
-		}
-		return false
-	}
-	for i := range st.Steps {
-		if holds(st.Steps[i].Current) {
-			return true
-		}
-		for _, r := range st.Steps[i].History {
-			if holds(r) {
-				return true
-			}
-		}
-	}
-	return false
 }
