@@ -215,6 +215,38 @@ func (s *Server) Inbox(ctx context.Context, id Identity, q InboxQuery) (*InboxPa
 	return page, nil
 }
 
+// waitingMax is how many open items Waiting counts to.
+const waitingMax = 99
+
+// Waiting counts the open work items assigned to a person, up to 99; more says that there are more. It reads an index
+// alone, so that every page can show it.
+func (s *Server) Waiting(ctx context.Context, id Identity) (n int, more bool, err error) {
+	if id.Kind != Person {
+		return 0, false, nil
+	}
+	err = s.store.Read(ctx, func(r Reader) error {
+		rows, err := r.Items(ItemQuery{Person: id.Name, Groups: id.Groups, Limit: waitingMax + 1})
+		n, more = min(len(rows), waitingMax), len(rows) > waitingMax
+		return err
+	})
+	return n, more, storeError(err)
+}
+
+// ProcessNames lists the names of all processes, for choosing one; at most a thousand.
+func (s *Server) ProcessNames(ctx context.Context) ([]string, error) {
+	const most = 1000
+	var names []string
+	err := s.store.Read(ctx, func(r Reader) error {
+		rows, err := r.Processes(false, "", most)
+		names = make([]string, len(rows))
+		for i, row := range rows {
+			names[i] = row.Name
+		}
+		return err
+	})
+	return names, storeError(err)
+}
+
 // Now is the server's time.
 func (s *Server) Now() time.Time { return s.opts.Clock.Now() }
 

@@ -28,20 +28,3 @@ func (s *Server) TimerLag(ctx context.Context) (lag time.Duration, err error) {
 	})
 	return lag, err
 }
-
-// waitingMax is how many open items Waiting counts to.
-const waitingMax = 99
-
-// Waiting counts the open work items assigned to a person, up to 99; more says that there are more. It reads an index
-// alone, so that every page can show it.
-func (s *Server) Waiting(ctx context.Context, id Identity) (n int, more bool, err error) {
-	if id.Kind != Person {
-		return 0, false, nil
-	}
-	err = s.store.Read(ctx, func(r Reader) error {
-		rows, err := r.Items(ItemQuery{Person: id.Name, Groups: id.Groups, Limit: waitingMax + 1})
-		n, more = min(len(rows), waitingMax), len(rows) > waitingMax
-		return err
-	})
-	return n, more, storeError(err)
-}
