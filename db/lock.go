@@ -52,6 +52,12 @@ func (d *DB) LockServe(url string) (unlock func(), err error) {
 	}, nil
 }
 
+// ServingAt returns the URL of the server that serves the directory now; ok is false when none does.
+func (d *DB) ServingAt() (url string, ok bool) {
+	h, ok := d.serving()
+	return h.URL, ok && h.URL != ""
+}
+
 // serving returns the process that serves the directory now, if one does. What a file says whose lock is free is of a
 // process that is gone.
 func (d *DB) serving() (holder, bool) {

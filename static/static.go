@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type asset struct {
 	plain, zipped          []byte
 }
 
-var byName, byURL = load()
+// assets are read and compressed when the first page is served: a command that serves none shouldn't wait for it.
+var assets = sync.OnceValues(load)
 
 // load reads the assets once and names each by its content, so that browsers may keep them for good.
 func load() (byName, byURL map[string]*asset) {
@@ -89,6 +91,7 @@ func zip(plain []byte) ([]byte, error) {
 
 // URL is the address of an asset, which changes with its content.
 func URL(name string) string {
+	byName, _ := assets()
 	if a := byName[name]; a != nil {
 		return a.url
 	}
@@ -97,6 +100,7 @@ func URL(name string) string {
 
 // Handler serves the assets under /static/. A name with the content's hash in it may be cached for ever.
 func Handler() http.Handler {
+	_, byURL := assets()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := byURL[r.URL.Path]
 		if a == nil {

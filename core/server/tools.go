@@ -18,8 +18,6 @@ type tool struct {
 	more func(a *arguments) []string
 	// call runs the tool; what it returns is marshalled as the result's data.
 	call func(s *Server, ctx context.Context, id Identity, a *arguments) (any, error)
-	// schemas of the arguments and of the whole result.
-	argumentSchema, resultSchema json.RawMessage
 }
 
 // newTool completes a tool's table.
@@ -68,8 +66,6 @@ func init() {
 	for _, t := range []*tool{describeTool(), listProcessesTool(), startRunTool(), getRunTool(), getWorkTool(),
 		claimTool(), renewTool(), submitTool(), escalateTool(), decideTool(), cancelTool(), uploadTool(), sendEventTool(),
 		listRunsTool()} {
-		t.argumentSchema = t.schema()
-		t.resultSchema = resultSchema(t.name)
 		tools[t.name] = t
 	}
 }
@@ -77,7 +73,7 @@ func init() {
 // ArgumentSchema is the JSON Schema (draft 2020-12) of a tool's arguments; nil for an unknown tool.
 func ArgumentSchema(name string) json.RawMessage {
 	if t := tools[name]; t != nil {
-		return t.argumentSchema
+		return t.schema()
 	}
 	return nil
 }
@@ -85,7 +81,7 @@ func ArgumentSchema(name string) json.RawMessage {
 // ResultSchema is the JSON Schema (draft 2020-12) of a tool's whole result, refusals included; nil for an unknown tool.
 func ResultSchema(name string) json.RawMessage {
 	if t := tools[name]; t != nil {
-		return t.resultSchema
+		return resultSchema(t.name)
 	}
 	return nil
 }
