@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,10 +15,16 @@ import (
 // t0 is when the tests begin.
 var t0 = time.Date(2026, 10, 6, 9, 0, 0, 0, time.UTC)
 
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
 // bundle is one run under a fake clock. Every command goes through Decide, and its events through Apply as well, so
 // that each test also checks that the journal says everything.
 type bundle struct {
-	t      *testing.T
+	t      tester
 	doc    *process.Document
 	st     *run.State
 	env    run.Env
@@ -38,12 +43,12 @@ const (
 // groupsOf are the groups of the people above; finance is the role of most tests.
 var groupsOf = map[string][]string{mira: {"g_finance"}, omar: {"g_finance", "g_legal"}, ops: {"operators"}}
 
-func setup(t *testing.T, steps ...process.Step) *bundle {
+func setup(t tester, steps ...process.Step) *bundle {
 	t.Helper()
 	return setupDoc(t, document(steps...))
 }
 
-func setupDoc(t *testing.T, doc *process.Document) *bundle {
+func setupDoc(t tester, doc *process.Document) *bundle {
 	t.Helper()
 	return &bundle{t: t, doc: doc, env: run.Env{
 		Now:          t0,
@@ -319,7 +324,7 @@ func (b *bundle) types(from int) []string {
 }
 
 // refused checks the code and the issues of a refusal, and that it has a message.
-func refused(t *testing.T, err error, code run.Code, issues ...string) {
+func refused(t tester, err error, code run.Code, issues ...string) {
 	t.Helper()
 	var e *run.Error
 	require.ErrorAs(t, err, &e)

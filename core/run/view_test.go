@@ -138,7 +138,9 @@ func TestS8_FilesHaveSignedURLsInViewsOnly(t *testing.T) {
 	sub := submission(`{}`)
 	sub.Evidence = []run.Evidence{{Kind: "file", Ref: "f_1"}, {Kind: "link", Ref: "f_1"}}
 	require.NoError(t, b.do(submit(b.claim("a", ana), ana, sub)))
-	opts := run.ViewOptions{Now: t0, FileURL: func(ref string, now time.Time) string { return "https://files/" + ref + "?" + now.Format(time.TimeOnly) }}
+	opts := run.ViewOptions{Now: t0, FileURL: func(ref string, now time.Time) string {
+		return "https://files/" + ref + "?" + now.Format(time.TimeOnly)
+	}}
 	const file = `{"kind":"file","ref":"f_1","sha256":"aa11"`
 	const signed = file + `,"url":"https://files/f_1?09:00:00"},{"kind":"link","ref":"f_1"}`
 	require.Contains(t, string(run.DataView(b.doc, b.st, opts)), signed)
