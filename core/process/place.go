@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,44 +13,15 @@ type Place struct {
 
 // source is the frontmatter's text and where it lies in the file.
 type source struct {
-	text []byte
+	lines
 	// first is the file's line number of the text's first line; closing that of the fence below it.
 	first, closing int
-	// starts are the offsets of the text's lines, made when first needed.
-	starts []int
 }
 
-// line returns a line of the frontmatter, by the file's line number, without its break. Like YAML it takes a CR alone
-// for a break.
-func (s *source) line(number int) string {
-	if s.starts == nil {
-		s.starts = []int{0}
-		for i := 0; i < len(s.text); i++ {
-			if s.text[i] == '\n' || s.text[i] == '\r' && (i+1 == len(s.text) || s.text[i+1] != '\n') {
-				s.starts = append(s.starts, i+1)
-			}
-		}
-	}
-	n := number - s.first
-	if n < 0 || n >= len(s.starts) {
-		return ""
-	}
-	end := len(s.text)
-	if n+1 < len(s.starts) {
-		end = s.starts[n+1]
-	}
-	return string(bytes.TrimRight(s.text[s.starts[n]:end], "\r\n"))
-}
-
-// after returns what stands on a line from a column on.
+// after returns what stands on a line of the file from a column on.
 func (s *source) after(line, column int) string {
-	text := s.line(line)
-	for column > 1 && text != "" {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-		column--
-	}
-	return text
+	text, offset := s.get(line-s.first+1, column)
+	return text[offset:]
 }
 
 // spot is the place of one character that YAML named.

@@ -28,14 +28,15 @@ func (c *checker) split(src []byte) bool {
 		return false
 	}
 	start := len(text) - len(rest)
-	for line, at := 2, start; ; line++ {
+	for at := start; ; {
 		if at >= len(text) {
 			c.noClosing(text[start:])
 			return false
 		}
 		l, after, _ := cutLine(text[at:])
 		if l == "---" {
-			c.front = source{text: text[start:at], first: 2, closing: line}
+			front := string(text[start:at])
+			c.front = source{lines: lines{text: front}, first: 2, closing: 2 + breaks(front)}
 			c.doc.Body = string(after)
 			break
 		}
@@ -68,19 +69,24 @@ func (c *checker) encoded(src []byte) bool {
 		return true
 	}
 	if nul >= 0 && (bad < 0 || nul < bad) {
-		c.reportAt(ruleEncoding, placeOf(src, nul), "there is a NUL byte here; a PROCESS.md is text, so remove it (is this the right file?)")
+		c.reportAt(ruleEncoding, placeOf(string(src), nul), "there is a NUL byte here; a PROCESS.md is text, so remove it (is this the right file?)")
 		return false
 	}
-	c.reportAt(ruleEncoding, placeOf(src, bad), fmt.Sprintf("the byte 0x%02X here is not valid UTF-8; save the file as UTF-8", src[bad]))
+	c.reportAt(ruleEncoding, placeOf(string(src), bad), fmt.Sprintf("the byte 0x%02X here is not valid UTF-8; save the file as UTF-8", src[bad]))
 	return false
 }
 
-// placeOf is the place of a byte of the file.
-func placeOf(src []byte, at int) Place {
-	line := 1 + bytes.Count(src[:at], []byte{'\n'})
-	begin := 1 + bytes.LastIndexByte(src[:at], '\n')
-	column := 1 + utf8.RuneCount(bytes.TrimPrefix(src[begin:at], []byte(byteOrderMark)))
-	return Place{line, column, column + 1}
+// placeOf is the place of a byte of a text.
+func placeOf(text string, at int) Place {
+	text = text[:at]
+	begin := 1 + strings.LastIndexAny(text, "\r\n")
+	column := 1 + utf8.RuneCountInString(strings.TrimPrefix(text[begin:], byteOrderMark))
+	return Place{1 + breaks(text), column, column + 1}
+}
+
+// breaks counts the line breaks of a text.
+func breaks(text string) int {
+	return strings.Count(text, "\n") + strings.Count(text, "\r") - strings.Count(text, "\r\n")
 }
 
 // cutLine returns the first line without its LF or CRLF, what follows it, and whether it had one.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -32,7 +31,7 @@ func (c *checker) load() (*yaml.Node, bool) {
 	if !c.printable() {
 		return nil, false
 	}
-	text, restore := hideBreaks(c.front.text)
+	text, restore := hideBreaks([]byte(c.front.text))
 	c.nodes.restore = restore
 	// Each surrogate pair that has to be joined costs one more parse: bound what that can come to.
 	for budget := 16*MaxBytes + len(text); ; budget -= len(text) {
@@ -87,34 +86,28 @@ var errTooDeep = errors.New("too deep")
 
 // printable reports the characters that no YAML text contains.
 func (c *checker) printable() bool {
-	ok := true
-	for i := 0; i < len(c.front.text); {
-		b := c.front.text[i]
-		if b >= ' ' && b < 0x7F || b == '\n' || b == '\t' || b == '\r' {
-			i++
-			continue
+	text := c.front.text
+	line, column, ok := c.front.first, 1, true
+	for i := 0; i < len(text); column++ {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
 		}
-		r, size := utf8.DecodeRune(c.front.text[i:])
-		if !isPrintable(r) {
+		switch {
+		case r == '\n' || r == '\r' && !strings.HasPrefix(text[i+1:], "\n"):
+			line, column = line+1, 0
+		case r < ' ' && r != '\t' && r != '\r' || r >= 0x7F && !isPrintable(r):
 			ok = false
-			place := placeOf(c.front.text, i)
-			place.Line += c.front.first - 1
-			c.reportAt(ruleControlCharacter, place, "the character "+codePoint(r)+" here can't be seen and isn't allowed; remove it")
+			c.reportAt(ruleControlCharacter, Place{line, column, column + 1}, "the character "+codePoint(r)+" here can't be seen and isn't allowed; remove it")
 		}
 		i += size
 	}
 	return ok
 }
 
-// isPrintable is YAML 1.2's c-printable, for what is not ASCII or is a control character.
+// isPrintable is YAML 1.2's c-printable, beyond ASCII's printable characters.
 func isPrintable(r rune) bool {
-	switch r {
-	case '\t', '\n', '\r', '\u0085':
-		return true
-	case '\uFFFE', '\uFFFF':
-		return false
-	}
-	return !unicode.IsControl(r)
+	return r == '\u0085' || r >= 0xA0 && r != '\uFFFE' && r != '\uFFFF'
 }
 
 // hideBreaks replaces the breaks of YAML 1.1 with private characters that the text doesn't contain, one for one, and
