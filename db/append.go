@@ -1,58 +1,81 @@
 package db
 
 import (
-	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/apserver/ap/core/run"
 	"github.com/apserver/ap/core/server"
 )
 
-// projection is what the writer knows of a run's stored projection: enough to write only what changes.
+// projection is a run's stored projection as the writer remembers it: enough to write only what changes.
 type projection struct {
-	state     run.RunState
-	nextTimer sql.NullInt64
-	seq       int
-	head      []byte
-	ready     []server.ReadyRow
-	items     []server.ItemRow
+	row   server.RunRow
+	ready []server.ReadyRow
+	items []server.ItemRow
 }
 
-// Append writes entries and the projection after them. What the projection was before comes from the writer's memory if it
-// is still what the database holds, which its last entry's number and hash say.
+// maxRemembered is the size in bytes up to which the writer remembers a projection.
+const maxRemembered = 8 << 10
+
+// remember keeps a projection for the run's next write. What is remembered is right until another process writes (look)
+// or the transaction is rolled back (rollback): both forget everything.
+func (w *writer) remember(p *projection) {
+	size := len(p.row.Inputs)
+	for _, i := range p.items {
+		size += 200 + len(i.Search)
+	}
+	if size > maxRemembered {
+		w.known.Remove(p.row.ID)
+		return
+	}
+	w.known.Add(p.row.ID, p)
+}
+
+// Run returns the projection of a run, from memory if it can.
+func (t *tx) Run(id string) (server.RunRow, error) {
+	if p, ok := t.w.known.Get(id); ok {
+		return p.row, nil
+	}
+	return t.reader.Run(id)
+}
+
+// Append writes entries and the projection after them: of the rows only those that change.
 func (t *tx) Append(p server.Projection, entries []run.Entry, notices []server.Notice) error {
 	if err := checkAppend(p, entries); err != nil {
 		return err
 	}
-	t.touched = append(t.touched, p.Run.ID)
+	id := p.Run.ID
+	now := &projection{row: p.Run, ready: p.Ready, items: p.Items}
 	old := &projection{}
 	var err error
 	if entries[0].Seq == 1 {
 		err = t.start(p)
-	} else if old, err = t.before(p.Run.ID, entries[0].Seq-1); err == nil {
-		err = t.update(p, old)
+	} else if old, err = t.before(id, entries[0].Seq-1); err == nil {
+		now.row, err = t.update(old.row, p.Run)
 	}
 	if err != nil {
 		return err
 	}
-	if err := t.putEntries(p.Run.ID, entries); err != nil {
-		return err
+	for _, e := range entries {
+		if _, err := t.exec(sqlPutEntry, id, e.Seq, ms(e.At), e.Type, e.V, e.By, e.Hash, string(e.Data)); err != nil {
+			return fmt.Errorf("journal of run %s: %w", id, err)
+		}
 	}
 	if err := t.putReady(old.ready, p.Ready); err != nil {
-		return fmt.Errorf("ready steps of run %s: %w", p.Run.ID, err)
+		return fmt.Errorf("ready steps of run %s: %w", id, err)
 	}
 	if err := t.putItems(old.items, p.Items); err != nil {
-		return fmt.Errorf("work items of run %s: %w", p.Run.ID, err)
+		return fmt.Errorf("work items of run %s: %w", id, err)
 	}
 	for _, n := range notices {
 		if _, err := t.exec(sqlPutNotice, assignee(n.Group, n.Person), ms(n.At), n.ID, n.Kind, n.RunID, n.StepID,
 			n.ItemID); err != nil {
-			return fmt.Errorf("notice of run %s: %w", p.Run.ID, err)
+			return fmt.Errorf("notice of run %s: %w", id, err)
 		}
 	}
-	t.w.known.Add(p.Run.ID, &projection{state: p.Run.State, nextTimer: nullMS(p.Run.NextTimer), seq: p.Run.Seq,
-		head: p.Run.Head, ready: p.Ready, items: p.Items})
+	t.w.remember(now)
 	return nil
 }
 
@@ -106,10 +129,8 @@ func (t *tx) start(p server.Projection) error {
 		return fmt.Errorf("inputs of run %s: %w", r.ID, err)
 	}
 	for field, value := range p.Inputs {
-		for _, key := range inputKeys(r.Process, field, value) {
-			if _, err := t.exec(sqlPutInput, key, ms(r.StartedAt), r.ID); err != nil {
-				return fmt.Errorf("inputs of run %s: %w", r.ID, err)
-			}
+		if _, err := t.exec(sqlPutInput, inputKey(r.Process, field, value), ms(r.StartedAt), r.ID); err != nil {
+			return fmt.Errorf("inputs of run %s: %w", r.ID, err)
 		}
 	}
 	return nil
@@ -117,79 +138,47 @@ func (t *tx) start(p server.Projection) error {
 
 // before returns the stored projection, whose last entry has to be number seq.
 func (t *tx) before(id string, seq int) (*projection, error) {
-	if old, ok := t.w.known.Get(id); ok && old.seq == seq {
-		return old, nil
+	old, ok := t.w.known.Get(id)
+	if !ok {
+		old = &projection{}
+		var err error
+		if old.row, err = t.reader.Run(id); err != nil {
+			return nil, err
+		}
+		if old.ready, err = t.readyOf(id); err != nil {
+			return nil, err
+		}
+		if old.items, err = t.itemsOf(id); err != nil {
+			return nil, err
+		}
 	}
-	var row struct {
-		State     string        `db:"state"`
-		NextTimer sql.NullInt64 `db:"next_timer"`
-		Seq       int           `db:"seq"`
-		Head      []byte        `db:"head"`
-	}
-	if err := t.get(&row, sqlRunHead, id); err != nil {
-		return nil, fmt.Errorf("run %s: %w", id, err)
-	}
-	if row.Seq != seq {
-		return nil, fmt.Errorf("append entry %d to run %s after entry %d: %w", seq+1, id, row.Seq, server.ErrConflict)
-	}
-	old := &projection{state: run.RunState(row.State), nextTimer: row.NextTimer, seq: row.Seq, head: row.Head}
-	var err error
-	if old.ready, err = t.readyOf(id); err != nil {
-		return nil, err
-	}
-	if old.items, err = t.itemsOf(id); err != nil {
-		return nil, err
+	if old.row.Seq != seq {
+		return nil, fmt.Errorf("append entry %d to run %s after entry %d: %w", seq+1, id, old.row.Seq, server.ErrConflict)
 	}
 	return old, nil
 }
 
-func (t *tx) update(p server.Projection, old *projection) error {
-	r := p.Run
-	state, timer := r.State != old.state, nullMS(r.NextTimer) != old.nextTimer
-	args := []any{r.ID, old.seq, old.head, ms(r.UpdatedAt), r.Seq, r.Head, r.Outcome}
+// update writes what may change of a run, and returns the row as it then is.
+func (t *tx) update(old, now server.RunRow) (server.RunRow, error) {
+	row := old
+	row.State, row.Outcome, row.UpdatedAt, row.NextTimer, row.Seq, row.Head = now.State, now.Outcome, now.UpdatedAt,
+		now.NextTimer, now.Seq, now.Head
+	state, timer := row.State != old.State, nullMS(row.NextTimer) != nullMS(old.NextTimer)
+	args := []any{row.ID, old.Seq, old.Head, ms(row.UpdatedAt), row.Seq, row.Head, row.Outcome}
 	if state {
-		args = append(args, string(r.State))
+		args = append(args, string(row.State))
 	}
 	if timer {
-		args = append(args, msOrNull(r.NextTimer))
+		args = append(args, msOrNull(row.NextTimer))
 	}
-	res, err := t.exec(sqlUpdateRun(state, timer), args...)
+	err := t.one(sqlUpdateRun(state, timer), args...)
+	if errors.Is(err, server.ErrNotFound) {
+		err = server.ErrConflict
+	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
+		return row, fmt.Errorf("append to run %s: %w", row.ID, err)
 	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
-	}
-	if n == 1 {
-		return nil
-	}
-	// Another process has written since this one remembered. Look again, once.
-	if _, ok := t.w.known.Get(r.ID); ok {
-		t.w.known.Remove(r.ID)
-		fresh, err := t.before(r.ID, old.seq)
-		if err != nil {
-			return err
-		}
-		*old = *fresh
-		return t.update(p, old)
-	}
-	return fmt.Errorf("append to run %s: %w", r.ID, server.ErrConflict)
-}
-
-func (t *tx) putEntries(runID string, entries []run.Entry) error {
-	for len(entries) > 0 {
-		n := min(len(entries), maxEntryRows)
-		args := make([]any, 0, 8*maxEntryRows)
-		for _, e := range entries[:n] {
-			args = append(args, runID, e.Seq, ms(e.At), e.Type, e.V, e.By, e.Hash, string(e.Data))
-		}
-		if _, err := t.exec(sqlPutEntries[n], args...); err != nil {
-			return fmt.Errorf("journal of run %s: %w", runID, err)
-		}
-		entries = entries[n:]
-	}
-	return nil
+	return row, nil
 }
 
 func (t *tx) putReady(old, now []server.ReadyRow) error {

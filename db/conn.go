@@ -46,7 +46,8 @@ func connect(ctx context.Context, pool *sqlx.DB, cacheKiB int) (*conn, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA cache_size = -%d", cacheKiB)); err != nil {
+	// What undoes a single statement stays in memory too.
+	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY", cacheKiB)); err != nil {
 		c.Close()
 		return nil, classify(err)
 	}

@@ -49,8 +49,19 @@ const probe = 1000
 // Runs lists runs by one of several lists that are each in order: those of a process and a state, and those of each
 // input's value. The shortest is walked, and the others only looked into.
 func (r reader) Runs(q server.RunQuery) ([]server.RunRow, error) {
+	rows, err := r.runs(q)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return convert(rows, runRow.row), nil
+}
+
+func (r reader) runs(q server.RunQuery) ([]runRow, error) {
 	if q.State != "" && !slices.Contains(runStates, q.State) {
 		return nil, nil
+	}
+	if q.Process == "" && len(q.Inputs) > 0 {
+		return r.runsOfAll(q)
 	}
 	var keys [][]byte
 	for _, field := range slices.Sorted(maps.Keys(q.Inputs)) {
@@ -58,7 +69,7 @@ func (r reader) Runs(q server.RunQuery) ([]server.RunRow, error) {
 	}
 	walk, err := r.shortest(q, keys)
 	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
+		return nil, err
 	}
 	var b query
 	if walk < 0 {
@@ -68,10 +79,26 @@ func (r reader) Runs(q server.RunQuery) ([]server.RunRow, error) {
 		b.runsByInput(q, keys)
 	}
 	var rows []runRow
-	if err := r.all(&rows, b.String(), b.args...); err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
+	err = r.all(&rows, b.String(), b.args...)
+	return rows, err
+}
+
+// runsOfAll finds runs by their inputs in each process, and merges what it finds.
+func (r reader) runsOfAll(q server.RunQuery) ([]runRow, error) {
+	var names []string
+	if err := r.all(&names, sqlPublishedNames); err != nil {
+		return nil, err
 	}
-	return convert(rows, runRow.row), nil
+	var rows []runRow
+	for _, q.Process = range names {
+		part, err := r.runs(q)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, part...)
+	}
+	slices.SortFunc(rows, func(a, b runRow) int { return compare(b.StartedAt, a.StartedAt, b.ID, a.ID) })
+	return head(rows, q.Limit), nil
 }
 
 // shortest returns the index of the input with the fewest runs, or -1 when fewer runs are in the state asked for.
@@ -84,13 +111,7 @@ func (r reader) shortest(q server.RunQuery, keys [][]byte) (int, error) {
 	}
 	best, least := -1, math.MaxInt
 	if q.State != "" {
-		var b query
-		b.WriteString("SELECT count(*) FROM (SELECT 1 FROM runs WHERE ")
-		if q.Process != "" {
-			b.WriteString("process = " + b.arg(q.Process) + " AND ")
-		}
-		b.WriteString("state = " + b.arg(string(q.State)) + " LIMIT " + b.arg(probe) + ")")
-		if err := r.get(&least, b.String(), b.args...); err != nil {
+		if err := r.get(&least, sqlProbeState, q.Process, string(q.State), probe); err != nil {
 			return 0, err
 		}
 	}
@@ -159,17 +180,12 @@ func (b *query) hasInputs(started, id string, keys [][]byte) string {
 	return s.String()
 }
 
-// inputKey is what runs are found by: a hash over the process (or none), the field and the value's canonical JSON. Each is
+// inputKey is what runs are found by: a hash over the process, the field and the value's canonical JSON. Each is
 // preceded by its length, so that no two inputs run together.
 func inputKey(process, field, value string) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s%d:%s%s", len(process), process, len(field), field, value)
 	return h.Sum(nil)[:16]
-}
-
-// inputKeys are the keys of one input of a run.
-func inputKeys(process, field, value string) [2][]byte {
-	return [2][]byte{inputKey(process, field, value), inputKey("", field, value)}
 }
 
 type readyRow struct {
@@ -262,7 +278,7 @@ func (r reader) Items(q server.ItemQuery) ([]server.ItemRow, error) {
 		rows = append(rows, part...)
 	}
 	if len(assignees) > mergeWidth {
-		slices.SortFunc(rows, func(a, b itemRow) int { return compare(a.OpenedAt, b.OpenedAt, a.ID, b.ID, "", "") })
+		slices.SortFunc(rows, func(a, b itemRow) int { return compare(a.OpenedAt, b.OpenedAt, a.ID, b.ID) })
 	}
 	return convert(head(rows, q.Limit), itemRow.row), nil
 }
@@ -326,7 +342,7 @@ func (r reader) Notices(q server.NoticeQuery) ([]server.Notice, error) {
 		rows = append(rows, part...)
 	}
 	if len(assignees) > mergeWidth {
-		slices.SortFunc(rows, func(a, b noticeRow) int { return compare(b.At, a.At, b.ID, a.ID, "", "") })
+		slices.SortFunc(rows, func(a, b noticeRow) int { return compare(b.At, a.At, b.ID, a.ID) })
 	}
 	return convert(head(rows, q.Limit), noticeRow.row), nil
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Readers int
 	// MustExist refuses a directory that holds no database instead of making one.
 	MustExist bool
+	// prepared, if not nil, is told the text of every statement that is prepared.
+	prepared func(string)
 }
 
 // DB is an open data directory. It is a server.Store.
@@ -167,7 +169,8 @@ func (d *DB) connect(ctx context.Context) error {
 	if _, err := c.c.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages)); err != nil {
 		return errors.Join(classify(err), c.close(), writePool.Close(), readPool.Close())
 	}
-	d.readers = newReaders(readPool, d.opts.Readers)
+	c.prepared = d.opts.prepared
+	d.readers = newReaders(readPool, d.opts)
 	d.writer = newWriter(writePool, c, newTurn(d.path(turnFile), d.opts.BusyTimeout))
 	go d.writer.run()
 	return nil

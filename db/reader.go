@@ -158,14 +158,12 @@ func (r reader) Projection(runID string) (server.Projection, error) {
 	}
 	// An input counts as stored only if the run is found by it.
 	for field, value := range p.Inputs {
-		for _, key := range inputKeys(p.Run.Process, field, value) {
-			var n int
-			if err := r.get(&n, sqlHasInput, key, ms(p.Run.StartedAt), runID); err != nil {
-				return p, fmt.Errorf("inputs of run %s: %w", runID, err)
-			}
-			if n == 0 {
-				delete(p.Inputs, field)
-			}
+		var n int
+		if err := r.get(&n, sqlHasInput, inputKey(p.Run.Process, field, value), ms(p.Run.StartedAt), runID); err != nil {
+			return p, fmt.Errorf("inputs of run %s: %w", runID, err)
+		}
+		if n == 0 {
+			delete(p.Inputs, field)
 		}
 	}
 	return p, nil

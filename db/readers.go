@@ -19,9 +19,9 @@ type readers struct {
 	prepared func(string)
 }
 
-func newReaders(pool *sqlx.DB, n int) *readers {
-	r := &readers{pool: pool, free: make(chan *conn, n), closed: make(chan struct{})}
-	for range n {
+func newReaders(pool *sqlx.DB, opts Options) *readers {
+	r := &readers{pool: pool, free: make(chan *conn, opts.Readers), closed: make(chan struct{}), prepared: opts.prepared}
+	for range opts.Readers {
 		r.free <- nil
 	}
 	return r

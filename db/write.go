@@ -1,6 +1,7 @@
 package db
 
 import (
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,12 +11,20 @@ import (
 	"github.com/apserver/ap/core/server"
 )
 
-// tx is a server.Writer: the writer's connection inside the savepoint of one write. Append is in append.go.
+// tx is a server.Writer: the writer's connection inside its transaction. Append is in append.go.
 type tx struct {
 	reader
 	w *writer
-	// touched are the runs this write appended to.
-	touched []string
+	// wrote says that the write has changed something.
+	wrote bool
+}
+
+func (t *tx) exec(q string, args ...any) (sql.Result, error) {
+	res, err := t.conn.exec(q, args...)
+	if err == nil {
+		t.wrote = true // a statement that fails has changed nothing
+	}
+	return res, err
 }
 
 func (t *tx) PutDraft(name, hash string, source []byte, at time.Time) error {

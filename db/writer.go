@@ -19,7 +19,7 @@ const (
 	// pollEvery is how often the commits of other processes are looked for while someone wants to know.
 	pollEvery = 250 * time.Millisecond
 	// maxProjections bounds the projections that the writer remembers.
-	maxProjections = 4096
+	maxProjections = 2048
 )
 
 // job is one write on its way through the writer.
@@ -50,7 +50,7 @@ type writer struct {
 	changes *changes
 	// version is SQLite's data_version as last seen: it changes with the commits of others.
 	version int64
-	// known are projections as they were last written, by run.
+	// known are projections as they are stored, by run.
 	known *lru.Cache[string, *projection]
 	tx    tx
 }
@@ -110,7 +110,7 @@ func (w *writer) run() {
 		case j := <-w.queue:
 			w.batch(j)
 		case <-w.changes.poll.C:
-			w.pollOthers()
+			_ = w.look() // what is wrong will be the next write's error
 		case <-w.closing:
 			for {
 				select {
@@ -132,8 +132,11 @@ func (w *writer) close() error {
 	return errors.Join(w.conn.close(), w.pool.Close())
 }
 
-// batch commits a write and all that come while it works, up to the bound.
+// batch commits a write and all that come while it works, up to the bound, and answers them.
 func (w *writer) batch(first *job) {
+	if !first.state.CompareAndSwap(jobWaiting, jobTaken) {
+		return
+	}
 	jobs := []*job{first}
 	err := w.begin()
 	if err != nil {
@@ -141,17 +144,11 @@ func (w *writer) batch(first *job) {
 	} else {
 		jobs, err = w.work(jobs)
 	}
-	if err != nil {
-		// Nothing was kept, whatever the single writes said.
-		w.known.Purge()
-		for _, j := range jobs {
-			if j.err == nil {
-				j.err = err
-			}
-		}
-	}
 	wrote := false
 	for _, j := range jobs {
+		if err != nil && j.err == nil {
+			j.err = err // nothing was kept, whatever the write itself came to
+		}
 		wrote = wrote || j.err == nil
 		close(j.done)
 	}
@@ -163,85 +160,102 @@ func (w *writer) batch(first *job) {
 // begin opens the transaction. It waits for other processes, and no longer than the busy timeout.
 func (w *writer) begin() error {
 	release := w.turn.take()
-	defer release()
 	_, err := w.conn.exec(sqlBeginWrite)
+	release()
 	if err != nil {
 		return fmt.Errorf("begin to write: %w", err)
+	}
+	if err := w.look(); err != nil {
+		return errors.Join(err, w.rollback())
 	}
 	return nil
 }
 
-// drain takes the writes that wait: they have waited as long as the first.
-func (w *writer) drain(jobs []*job) []*job {
+// look finds out whether others have written since the last look: what is remembered is of no use then, and subscribers
+// want to know.
+func (w *writer) look() error {
+	var version int64
+	if err := w.conn.get(&version, sqlDataVersion); err != nil {
+		return fmt.Errorf("look for other writers: %w", err)
+	}
+	if version != w.version {
+		w.version = version
+		w.known.Purge()
+		w.changes.notify()
+	}
+	return nil
+}
+
+// next returns the next write that waits, or nil.
+func (w *writer) next() *job {
 	for {
 		select {
 		case j := <-w.queue:
 			if j.state.CompareAndSwap(jobWaiting, jobTaken) {
-				jobs = append(jobs, j)
+				return j
 			}
 		default:
-			return jobs
+			return nil
 		}
 	}
 }
 
-// work runs the writes and commits them. An error means that none of them was kept.
+// drain takes all writes that wait: they have waited as long as the first.
+func (w *writer) drain(jobs []*job) []*job {
+	for j := w.next(); j != nil; j = w.next() {
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// work runs writes in the open transaction and commits it. An error means that none of them was kept.
 func (w *writer) work(jobs []*job) ([]*job, error) {
-	for j := jobs[0]; j != nil; {
-		if err := w.runJob(j); err != nil {
-			return jobs, w.abandon(err)
-		}
-		j = nil
-		if len(jobs) < maxBatch {
-			select {
-			case j = <-w.queue:
+	for i := 0; ; i++ {
+		if i == len(jobs) && i < maxBatch {
+			if j := w.next(); j != nil {
 				jobs = append(jobs, j)
-			default:
 			}
+		}
+		if i == len(jobs) {
+			break
+		}
+		j := jobs[i]
+		if j.err != nil {
+			continue // it failed the first time round
+		}
+		w.tx.wrote = false
+		if j.err = w.call(j); j.err != nil && (w.tx.wrote || !w.conn.inTransaction()) {
+			// What it wrote has to go, and everything else in the transaction goes with it: the others run again.
+			if err := w.again(); err != nil {
+				return jobs, err
+			}
+			i = -1
 		}
 	}
 	if _, err := w.conn.exec(sqlCommit); err != nil {
-		return jobs, w.abandon(fmt.Errorf("commit: %w", err))
+		return jobs, errors.Join(fmt.Errorf("commit: %w", err), w.rollback())
 	}
 	return jobs, nil
 }
 
-// abandon ends a transaction that can't be committed.
-func (w *writer) abandon(cause error) error {
-	if w.conn.inTransaction() {
-		if _, err := w.conn.exec(sqlRollback); err != nil {
-			return errors.Join(cause, fmt.Errorf("roll back: %w", err))
-		}
+// again drops what the transaction has written and begins a new one.
+func (w *writer) again() error {
+	if err := w.rollback(); err != nil {
+		return err
 	}
-	return cause
+	return w.begin()
 }
 
-// runJob runs one write inside its savepoint. Its own failure is the job's; an error returned is the transaction's.
-func (w *writer) runJob(j *job) error {
-	if !j.state.CompareAndSwap(jobWaiting, jobTaken) {
-		j.err = j.ctx.Err()
+// rollback ends the transaction, unless SQLite has ended it already, as it does when the disk is full.
+func (w *writer) rollback() error {
+	w.known.Purge()
+	if !w.conn.inTransaction() {
 		return nil
 	}
-	if _, err := w.conn.exec(sqlSavepoint); err != nil {
-		return err
+	if _, err := w.conn.exec(sqlRollback); err != nil {
+		return fmt.Errorf("roll back: %w", err)
 	}
-	w.tx.touched = w.tx.touched[:0]
-	j.err = w.call(j)
-	if j.err == nil {
-		_, err := w.conn.exec(sqlRelease)
-		return err
-	}
-	for _, id := range w.tx.touched {
-		w.known.Remove(id)
-	}
-	if !w.conn.inTransaction() {
-		return j.err // SQLite has ended the transaction, as it does when the disk is full
-	}
-	if _, err := w.conn.exec(sqlRollbackTo); err != nil {
-		return err
-	}
-	_, err := w.conn.exec(sqlRelease)
-	return err
+	return nil
 }
 
 // call runs the function of a write; a panic in it is its error and nobody else's.
@@ -252,13 +266,4 @@ func (w *writer) call(j *job) (err error) {
 		}
 	}()
 	return j.fn(&w.tx)
-}
-
-func (w *writer) pollOthers() {
-	var version int64
-	if err := w.conn.get(&version, sqlDataVersion); err != nil || version == w.version {
-		return
-	}
-	w.version = version
-	w.changes.notify()
 }

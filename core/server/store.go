@@ -25,8 +25,8 @@ type Store interface {
 	// Read runs fn on one consistent snapshot; it never waits for a writer.
 	Read(ctx context.Context, fn func(Reader) error) error
 	// Write runs fn in the single writer and returns once what it wrote is durable. Concurrent writes share a
-	// transaction, each inside its own savepoint: an error of fn undoes its own writes and nothing else. fn must not
-	// wait for anything but the Writer, and may run again if the transaction has to be tried again.
+	// transaction; an error of fn undoes its own writes and nothing else. fn must not wait for anything but the Writer, and
+	// may run again: also when another write of its transaction failed half way.
 	Write(ctx context.Context, fn func(Writer) error) error
 	// Changes returns a channel that receives (without ever blocking the store) after something was committed, by this
 	// process or another, and a function that ends the subscription.

@@ -68,13 +68,12 @@ CREATE INDEX runs_process ON runs (process, state, started_at, id);
 CREATE INDEX runs_timer ON runs (next_timer, id) WHERE next_timer IS NOT NULL;
 
 CREATE TABLE run_starts (
-    run_id       TEXT NOT NULL PRIMARY KEY REFERENCES runs (id),
+    run_id       TEXT NOT NULL PRIMARY KEY,
     inputs       TEXT NOT NULL, -- as they were sent
     input_values TEXT NOT NULL  -- a JSON object: the canonical JSON of each input, as a string
 ) WITHOUT ROWID;
 
--- Finds runs by an input's value: key is a hash over the field and its canonical value, once with and once without the
--- process's name.
+-- Finds runs by an input's value: key is a hash over the process, the field and its canonical value.
 CREATE TABLE run_inputs (
     key        BLOB    NOT NULL,
     started_at INTEGER NOT NULL,
@@ -82,9 +81,10 @@ CREATE TABLE run_inputs (
     PRIMARY KEY (key, started_at, run_id)
 ) WITHOUT ROWID;
 
--- The journal: the only source of truth about runs.
+-- The journal: the only source of truth about runs. Rows stand in the order in which they were written, so that the runs
+-- of one transaction share pages.
 CREATE TABLE journal (
-    run_id TEXT    NOT NULL REFERENCES runs (id),
+    run_id TEXT    NOT NULL,
     seq    INTEGER NOT NULL,
     at     INTEGER NOT NULL,
     type   TEXT    NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE journal (
     hash   BLOB    NOT NULL,
     data   TEXT    NOT NULL,
     PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Agent steps that can be claimed now.
 CREATE TABLE ready (
@@ -145,7 +145,7 @@ CREATE TABLE requests (
     seq    INTEGER NOT NULL,
     at     INTEGER NOT NULL,
     ref    TEXT
-) WITHOUT ROWID;
+);
 
 CREATE TABLE uploads (
     id           TEXT    NOT NULL PRIMARY KEY,
