@@ -40,7 +40,9 @@ type arg struct {
 	// pattern is what a string has to match, and patternIssue what is said when it doesn't.
 	pattern      *regexp.Regexp
 	patternIssue string
-	base64       bool
+	// nonBlank refuses a string of white space only.
+	nonBlank bool
+	base64   bool
 	// fallback is the value an absent argument stands for, shown to models.
 	fallback string
 	help     string
@@ -52,21 +54,12 @@ const (
 	maxShown  = 120 // characters of a name shown in an issue
 )
 
-var (
-	nonBlank  = regexp.MustCompile(`\S`)
-	eventName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-)
+var eventName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // requestIDArg is the argument that every write takes (protocol.md 7).
 func requestIDArg() arg {
 	return arg{name: "requestId", required: true, min: 1, max: 128,
 		help: "An id of your own for this call, such as a new UUID. Sending the same call again with the same id returns the first result and changes nothing; use a new id for every new call."}
-}
-
-// blankless makes a string argument refuse blank text.
-func (a arg) blankless() arg {
-	a.pattern, a.patternIssue = nonBlank, "required"
-	return a
 }
 
 // arguments are a call's arguments, checked.
@@ -245,6 +238,8 @@ func (d *arg) checkText(v *value) []string {
 		return []string{fmt.Sprintf("%s: at most %d characters", d.name, d.max)}
 	case d.enum != nil && !slices.Contains(d.enum, v.text):
 		return []string{d.name + ": not one of " + strings.Join(d.enum, ", ")}
+	case d.nonBlank && strings.TrimSpace(v.text) == "":
+		return []string{d.name + ": required"}
 	case d.pattern != nil && !d.pattern.MatchString(v.text):
 		return []string{d.name + ": " + d.patternIssue}
 	case d.name == "requestId" && v.text == run.NewUUID:

@@ -128,6 +128,9 @@ func (d *arg) textSchema() members {
 	if d.max > 0 {
 		s.add("maxLength", d.max)
 	}
+	if d.nonBlank {
+		s.add("pattern", `\S`)
+	}
 	if d.pattern != nil {
 		s.add("pattern", d.pattern.String())
 	}

@@ -13,7 +13,7 @@ func cancelTool() *tool {
 			"Every open step and work item ends and every claim's token is dead; what was done outside stays done. Returns the run view.",
 		args: []arg{
 			runIDArg(),
-			arg{name: "reason", required: true, max: 4000, help: "Why the run is cancelled; it is kept with the run."}.blankless(),
+			{name: "reason", required: true, max: 4000, nonBlank: true, help: "Why the run is cancelled; it is kept with the run."},
 			requestIDArg(),
 		},
 		call: func(s *Server, ctx context.Context, id Identity, a *arguments) (any, error) {

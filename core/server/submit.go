@@ -59,7 +59,7 @@ func escalateTool() *tool {
 			"Your claim ends and your token is dead; the run view comes back. Escalate rather than guess.",
 		args: []arg{
 			tokenArg(),
-			arg{name: "note", required: true, max: 4000, help: "Why you can't finish, and what the person needs to know."}.blankless(),
+			{name: "note", required: true, max: 4000, nonBlank: true, help: "Why you can't finish, and what the person needs to know."},
 			requestIDArg(),
 		},
 		call: func(s *Server, ctx context.Context, id Identity, a *arguments) (any, error) {
