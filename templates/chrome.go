@@ -15,8 +15,11 @@ type Chrome struct {
 	More bool
 	// Now is the server's time, which plain times count from.
 	Now time.Time
-	// Events is the address of the page's live updates; empty for none.
-	Events string
+	// Live is where the page asks how things stand when the server says that something changed; empty for a page that
+	// doesn't ask.
+	Live string
+	// Map says that the page shows a process map.
+	Map bool
 	// Said is a confirmation of what was just done; empty for none.
 	Said string
 	// Dev says that the server runs in dev mode.

@@ -74,10 +74,11 @@ func Choice(raw json.RawMessage) string {
 }
 
 // Names of form fields: a declared field is sent as FieldPrefix and its name, the UTC offset of a datetime as
-// OffsetPrefix and its name.
+// OffsetPrefix and its name, and as NonePrefix and its name that a list is to be empty.
 const (
 	FieldPrefix  = "field."
 	OffsetPrefix = "offset."
+	NonePrefix   = "none."
 )
 
 // Form is a form whose fields a process declares, as it stands now: what was typed, and what is wrong with it.

@@ -91,7 +91,7 @@ func ItemPage(c Chrome, i Item) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var5 = []any{"split", templ.KV("split-short", i.Form == nil || i.Form.Kind == process.Approve)}
+				var templ_7745c5c3_Var5 = []any{"split", templ.KV("split-short", i.Form == nil || i.Form.Kind == process.Approve), templ.KV("split-closed", i.Form == nil)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var5...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -99,8 +99,12 @@ type HeldEvent struct {
 // ActionForm is a small form for an operator.
 type ActionForm struct {
 	Form
-	// Refusal heads the issues of a refused action; empty when nothing was refused.
-	Refusal string
+	// Name tells the forms of a page apart; Person is who it was made for.
+	Name, Person string
+	// Refusal and RefusalText head the issues of a refused action; empty when nothing was refused.
+	Refusal, RefusalText string
+	// Restored says that the form holds what was typed before signing in again.
+	Restored bool
 	// Choices are suggestions, such as the events a run waits for.
 	Choices []string
 }
@@ -200,4 +204,6 @@ type Start struct {
 	Refusal     string
 	RefusalText string
 	Restored    bool
+	// Person is who the form was made for.
+	Person string
 }

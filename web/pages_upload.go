@@ -1,0 +1,86 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apserver/ap/templates"
+)
+
+// upload takes one file while its form is still being filled in, and answers with the row that names it there.
+func (h *site) upload(w http.ResponseWriter, r *http.Request) {
+	id, _, _ := h.person(r)
+	var kept []templates.KeptFile
+	var issues []templates.Issue
+	key := newKey()
+	store := h.storeFiles(r, id, &kept, &issues)
+	_, err := h.readForm(w, r, func(_, name, contentType string, content io.Reader) error {
+		return store(key, name, contentType, content)
+	})
+	switch {
+	case err != nil:
+		h.refusedForm(w, r, err)
+	case len(issues) > 0:
+		http.Error(w, issues[0].Text, http.StatusUnprocessableEntity)
+	case len(kept) == 0:
+		http.Error(w, "No file arrived.", http.StatusBadRequest)
+	default:
+		h.render(w, r, http.StatusOK, templates.FileRow(kept[0]))
+	}
+}
+
+// previewBytes is how much of a text a preview shows.
+const previewBytes = 16 << 10
+
+// previewed says whether a file of this type has a preview of its own; a picture is one itself.
+func previewed(mediaType string) bool {
+	kind, disposition := fileType(mediaType)
+	return disposition == "inline" && !strings.HasPrefix(kind, "image/")
+}
+
+// preview shows the beginning of a text file, or a PDF in a frame.
+func (h *site) preview(w http.ResponseWriter, r *http.Request) {
+	upload, content, err := h.srv.OpenFile(r.Context(), r.PathValue("id"), r.URL.RawQuery)
+	if err != nil {
+		h.refuseFile(w, r, err)
+		return
+	}
+	defer content.Close()
+	p := templates.Preview{Name: upload.FileName, URL: "/files/" + upload.ID + "?" + r.URL.RawQuery, Size: upload.Bytes}
+	kind, _ := fileType(upload.ContentType)
+	switch {
+	case kind == "application/pdf":
+		p.PDF = true
+	case strings.HasPrefix(kind, "text/"):
+		if p.Text, p.More, err = beginning(content); err != nil {
+			h.refused(w, r, err, "reading a file")
+			return
+		}
+	}
+	if r.Header.Get("HX-Request") == "true" {
+		h.render(w, r, http.StatusOK, templates.PreviewPart(p))
+		return
+	}
+	h.render(w, r, http.StatusOK, templates.PreviewPage(h.chrome(r, p.Name, ""), p))
+}
+
+// beginning reads the first part of a text, whole characters only; more says that something follows.
+func beginning(content io.Reader) (text string, more bool, err error) {
+	b := make([]byte, previewBytes+1)
+	n, err := io.ReadFull(content, b)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", false, err
+	}
+	more = n > previewBytes
+	b = b[:min(n, previewBytes)]
+	for i := 0; more && i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b); i++ {
+		b = b[:len(b)-1]
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd"), more, nil
+}
+
+func itoa64(n int64) string { return strconv.FormatInt(n, 10) }
