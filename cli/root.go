@@ -77,7 +77,7 @@ New here? ` + "`ap demo`" + ` shows everything at once, in a temporary directory
 		&cobra.Group{ID: groupServer, Title: "The server and its data:"},
 	)
 	root.AddCommand(
-		newLintCmd(a), newHashCmd(a), newSchemaCmd(a),
+		newLintCmd(a), newHashCmd(a), newMapCmd(a), newSchemaCmd(a),
 		newImportCmd(a), newBindCmd(a), newPublishCmd(a), newProcessesCmd(a),
 		newRunCmd(a), newRunsCmd(a), newGroupCmd(a), newAgentCmd(a),
 		newServeCmd(a), newDemoCmd(a), newConformanceCmd(a), newBackupCmd(a), newVerifyCmd(a),

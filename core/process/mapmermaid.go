@@ -67,7 +67,7 @@ func (m *mermaid) node(n int) {
 	}
 	m.line("    %s"+shape, name, label)
 	if len(s.Routes) > 0 {
-		m.line("    %s{%s}", m.decision(n), mermaidLabel("Which way?"))
+		m.line("    %s{%s}", m.decision(n), mermaidLabel("Decision"))
 	}
 	if s.Kind == Approve && s.OnReject == "" {
 		m.line("    %s([%s])", m.rejected(n), mermaidLabel("Rejected", "End"))
