@@ -16,8 +16,8 @@ func newMapCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "map PATH",
 		Short: "Draw the process map",
-		Long: `Map draws a PROCESS.md, or the one in a folder (- is standard input), as a flow in lanes: one for the agent and one for each role or person. It prints
-Mermaid, which GitHub and many editors render, or SVG, which every browser shows.
+		Long: `Map draws a PROCESS.md, or the one in a folder (- is standard input), as a flow in lanes: one for the agent and one for
+each role or person. It prints Mermaid, which GitHub and many editors render, or SVG, which every browser shows.
 
 --write puts the Mermaid map into the file itself, under “## Process map”: at the end of the body, or in place of what that
 section holds. Nothing else in the file changes.`,

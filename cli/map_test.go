@@ -232,7 +232,7 @@ func TestMapRefusesAFileThatBreaksARule(t *testing.T) {
 		require.Empty(t, out)
 		require.Contains(t, errOut, path+":10:")
 		require.Contains(t, errOut, "    on_reject: drat\n")
-		require.Contains(t, errOut, "^^^^")
+		require.Contains(t, errOut, "^~~~")
 	}
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
