@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/apserver/ap/core/process"
 	"github.com/apserver/ap/core/server"
 )
 
@@ -166,7 +168,7 @@ func (h *site) jwtIdentity(ctx context.Context, token string) (server.Identity, 
 		return server.Identity{}, fmt.Errorf("%w: reading the claims: %w", errInvalidToken, err)
 	}
 	email := server.NormalEmail(said.text("email"))
-	if email != "" && (!said.mayUseEmail(h.opts.OIDC) || strings.ContainsFunc(email, isSpaceOrControl)) {
+	if email != "" && (!said.mayUseEmail(h.opts.OIDC) || !process.IsEmail(email)) {
 		email = ""
 	}
 	if h.opts.PeopleOverMCP && email != "" {
@@ -206,7 +208,7 @@ func agentName(said claims, email string) (string, error) {
 		return "", errors.New("it names nobody: neither email nor sub")
 	}
 	name := client + "/" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(whom)
-	if len(name) > 512 || strings.ContainsFunc(name, isSpaceOrControl) {
+	if len(name) > 512 || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
 		return "", errors.New("its client or subject can't be a name")
 	}
 	return name, nil

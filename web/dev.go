@@ -78,8 +78,7 @@ func (h *site) devClock(w http.ResponseWriter, r *http.Request) {
 	}
 	now, err := h.opts.DevClock.Advance(d)
 	if err != nil {
-		h.log.ErrorContext(r.Context(), "moving the clock", "error", err)
-		http.Error(w, "the clock could not be moved", http.StatusInternalServerError)
+		devRefuse(w, fmt.Errorf("advance: %w", err), example)
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"now": now.UTC().Format("2006-01-02T15:04:05.000Z")})

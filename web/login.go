@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/apserver/ap/core/process"
 	"github.com/apserver/ap/core/server"
 	"github.com/apserver/ap/templates"
 )
@@ -291,12 +290,12 @@ func (h *site) userInfo(ctx context.Context, idp *discovered, token *oauth2.Toke
 // loginFrom makes a login of checked claims, or refuses it.
 func (h *site) loginFrom(said claims, f flow) (login, error) {
 	email := said.text("email")
-	switch a, err := mail.ParseAddress(email); {
+	switch {
 	case email == "":
 		return login{}, &refusal{status: http.StatusForbidden, reason: "no_email", cause: errors.New("no email claim"),
 			title:  "Your account has no e-mail address",
 			advice: "The identity provider sent no e-mail address, by which this server knows people. Ask your administrator to release it to this application (scope email)."}
-	case err != nil || a.Address != email || strings.ContainsFunc(email, isSpaceOrControl):
+	case !process.IsEmail(email):
 		return login{}, &refusal{status: http.StatusForbidden, reason: "bad_email", cause: fmt.Errorf("the email claim is %q", email),
 			title:  "Your e-mail address can't be used",
 			advice: "The identity provider sent something that is not an e-mail address. Ask your administrator to correct it there."}
@@ -313,8 +312,6 @@ func (h *site) loginFrom(said claims, f flow) (login, error) {
 	}
 	return who, nil
 }
-
-func isSpaceOrControl(c rune) bool { return c <= ' ' || c == 0x7f }
 
 // openSession makes the session that of a person, under a new token (no fixation). What another person left in it goes.
 func (h *site) openSession(ctx context.Context, who login, idToken string) error {

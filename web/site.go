@@ -199,7 +199,7 @@ func ownPath(path string) string {
 		}
 	}
 	u, err := url.Parse(path)
-	if err != nil || u.Host != "" || u.Scheme != "" || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(u.Path, "\\\r\n\x00") {
+	if err != nil || u.Host != "" || u.Scheme != "" || strings.HasPrefix(u.Path, "//") || strings.ContainsFunc(u.Path, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) {
 		return inbox
 	}
 	for _, own := range []string{"/login", "/logout", "/auth/", "/signed-out", "/events", "/dev/"} {

@@ -14,12 +14,13 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"net/mail"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/apserver/ap/core/process"
 )
 
 // TokenLifetime is how long an access token and an ID token last.
@@ -156,10 +157,10 @@ func (d *Dev) loginURL(id string) string {
 
 // emailProblem says why a text is no e-mail address, or returns "".
 func emailProblem(email string) string {
-	switch a, err := mail.ParseAddress(email); {
+	switch {
 	case strings.TrimSpace(email) == "":
 		return "Enter an e-mail address; any will do."
-	case err != nil || a.Address != email || len(email) > 254:
+	case !process.IsEmail(email):
 		return "This is not an e-mail address. Any will do, such as mira@example.com."
 	default:
 		return ""
