@@ -277,11 +277,8 @@ func (h *site) userInfo(ctx context.Context, idp *discovered, token *oauth2.Toke
 	if err := info.Claims(&more); err != nil {
 		return fmt.Errorf("reading the userinfo: %w", err)
 	}
-	if said["email"] != nil { // a verification goes with its own e-mail only
-		delete(more, "email")
-		if more.text("email") != said.text("email") {
-			delete(more, "email_verified")
-		}
+	if said["email"] != nil && more.text("email") != said.text("email") {
+		delete(more, "email_verified") // which is about its own e-mail only
 	}
 	said.fill(more)
 	return nil
