@@ -209,7 +209,7 @@ func (a *app) settings() (*settings, error) {
 		problems = s.check()
 	}
 	if len(problems) > 0 {
-		return nil, usage("%s", strings.Join(problems, "\n    "))
+		return nil, usage("%s", joinLines(problems))
 	}
 	return s, nil
 }

@@ -250,7 +250,7 @@ func (a *app) demoInvite(ctx context.Context, site *site, mira server.Identity) 
 Try this: reject the new supplier with a note, see the agent take your note up here below, then approve.
 Beside the demo, the command line works too: ap runs --data %s
 Ctrl-C ends the demo.
-`, bold, counted(len(inbox.Items), "item"), plain, bold, site.url, plain, bold, demoPerson, plain, site.settings.Data)
+`, bold, plural(len(inbox.Items), "item"), plain, bold, site.url, plain, bold, demoPerson, plain, site.settings.Data)
 	return nil
 }
 

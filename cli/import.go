@@ -200,7 +200,7 @@ func parseBindings(args []string, doc *process.Document) (map[string]string, err
 		}
 	}
 	if len(problems) > 0 {
-		return nil, usage("%s", strings.Join(problems, "\n    "))
+		return nil, usage("%s", joinLines(problems))
 	}
 	return bindings, nil
 }

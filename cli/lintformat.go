@@ -3,16 +3,26 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/apserver/ap/core/process"
 )
 
-// lintText prints PATH:LINE:COL: SEVERITY: MESSAGE [RULE] with the source line and a caret, and a summary for people.
+// lintText prints issues, and a summary for people.
 func (a *app) lintText(files []linted) error {
-	w := bufio.NewWriter(a.out)
-	paint := painter(colour(a.out))
+	if err := printIssues(a.out, files); err != nil {
+		return err
+	}
+	a.say("%s", lintSummary(files))
+	return nil
+}
+
+// printIssues prints PATH:LINE:COL: SEVERITY: MESSAGE [RULE] with the source line and a caret.
+func printIssues(out io.Writer, files []linted) error {
+	w := bufio.NewWriter(out)
+	paint := painter(colour(out))
 	for _, f := range files {
 		excerpts := process.NewExcerpts(f.source)
 		for _, i := range f.issues {
@@ -27,11 +37,7 @@ func (a *app) lintText(files []linted) error {
 			fmt.Fprintf(w, "%s %s\n%s %s\n", paint(dim, margin+" |"), line, paint(dim, strings.Repeat(" ", len(margin))+" |"), paint(tint, caret))
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	a.say("%s", lintSummary(files))
-	return nil
+	return w.Flush()
 }
 
 // lintSummary counts what was found.

@@ -39,12 +39,19 @@ func (a *app) open(ctx context.Context, mode openMode) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := s.BaseURL
-	if base == "" {
-		base = "http://" + s.Addr
-	}
-	b.serveAt(base)
+	b.serveAt(b.publicURL())
 	return b, nil
+}
+
+// publicURL is where files are to be fetched: the server's that runs beside the command, or where one would be.
+func (b *backend) publicURL() string {
+	if b.settings.BaseURL != "" {
+		return b.settings.BaseURL
+	}
+	if url, ok := b.db.ServingAt(); ok {
+		return url
+	}
+	return "http://" + b.settings.Addr
 }
 
 // openData opens the data directory and its clock. The caller closes it.

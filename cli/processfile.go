@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,18 +58,17 @@ func folderOf(path string) string {
 // readProcess reads and checks the PROCESS.md that a command names. Its issues are printed; an error among them refuses
 // it.
 func (a *app) readProcess(path string) ([]byte, *process.Document, error) {
-	file, err := openProcessFile(path)
+	file, doc, issues, err := a.parseArg(path)
 	if err != nil {
 		return nil, nil, usage("%v; name a PROCESS.md or the folder it is in", err)
 	}
-	doc, issues := process.Parse(file.source, process.Options{Folder: file.folder})
-	for _, issue := range issues {
-		if doc == nil || !a.quiet {
-			fmt.Fprintf(a.err, "%s:%d:%d: %s: %s [%s]\n", printable(file.path), issue.Line, issue.Column, issue.Severity, printable(issue.Message), issue.Rule)
+	if doc == nil || !a.quiet {
+		if err := printIssues(a.err, []linted{{path: file.path, source: file.source, issues: issues}}); err != nil {
+			return nil, nil, failed("printing the issues", err)
 		}
 	}
 	if doc == nil {
-		return nil, nil, refused("%s is no process that can be imported; mend it as above (`ap lint` shows the lines)", file.path)
+		return nil, nil, refused("%s has mistakes; mend them and import it again", file.path)
 	}
 	return file.source, doc, nil
 }

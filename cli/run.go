@@ -130,7 +130,7 @@ func (a *app) gatherInputs(doc *process.Document, f runFlags) (json.RawMessage, 
 		given = given.with(name, typed)
 	}
 	if len(problems) > 0 {
-		return nil, usage("%s", strings.Join(problems, "\n    "))
+		return nil, usage("%s", joinLines(problems))
 	}
 	return given.marshal()
 }

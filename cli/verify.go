@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ differs. It changes nothing, and may run beside the server.`,
 			for i, p := range problems {
 				list[i] = problemJSON{p.RunID, p.Message}
 				if !a.json {
-					a.print("%s", printable(fmt.Sprintf("%s: %s", orElse(p.RunID, "data directory"), p.Message)))
+					a.print("%s", printable(fmt.Sprintf("%s: %s", cmp.Or(p.RunID, "data directory"), p.Message)))
 				}
 			}
 			if a.json {
@@ -52,26 +53,11 @@ differs. It changes nothing, and may run beside the server.`,
 				}
 			}
 			if len(problems) > 0 {
-				fmt.Fprintf(a.err, "ap: %s in %s; restore a backup, or find out who changed the data directory\n", counted(len(problems), "problem"), counted(total, "run"))
+				fmt.Fprintf(a.err, "ap: %s in %s; restore a backup, or find out who changed the data directory\n", plural(len(problems), "problem"), plural(total, "run"))
 				return errIssues
 			}
-			a.say("%s checked: journal, projections and files are as recorded.", counted(total, "run"))
+			a.say("%s checked: journal, projections and files are as recorded.", plural(total, "run"))
 			return nil
 		},
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// counted is a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
