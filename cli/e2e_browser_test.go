@@ -72,11 +72,11 @@ func (b *browser) open(url string) {
 	b.do("opening "+url, chromedp.Navigate(url))
 }
 
-// fill types into the text box with that label.
+// fill types into the empty text box with that label.
 func (b *browser) fill(label, value string) {
 	b.t.Helper()
 	xpath := fmt.Sprintf(`//*[@id=//label[starts-with(normalize-space(.),%q)]/@for] | //label[starts-with(normalize-space(.),%q)]//*[self::input or self::textarea]`, label, label)
-	b.do("filling "+label, chromedp.WaitVisible(xpath), chromedp.Clear(xpath), chromedp.SendKeys(xpath, value))
+	b.do("filling "+label, chromedp.WaitVisible(xpath), chromedp.SendKeys(xpath, value))
 }
 
 // press presses the button of that name.
@@ -86,10 +86,10 @@ func (b *browser) press(name string) {
 	b.do("pressing "+name, chromedp.WaitVisible(xpath), chromedp.Click(xpath))
 }
 
-// follow follows the first link that contains the text.
+// follow follows the link in the first row of a list that contains the text.
 func (b *browser) follow(text string) {
 	b.t.Helper()
-	xpath := fmt.Sprintf(`//main//a[contains(normalize-space(.),%q)]`, text)
+	xpath := fmt.Sprintf(`//main//li[contains(normalize-space(.),%q)]//a`, text)
 	b.do("following "+text, chromedp.WaitVisible(xpath), chromedp.Click(xpath))
 }
 
