@@ -107,6 +107,16 @@ func (b *browser) see(texts ...string) {
 	}, 15*time.Second, 50*time.Millisecond, "the page has not all of %q", texts)
 }
 
+// count counts the elements that a CSS selector finds.
+func (b *browser) count(selector string) int {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	n, err := chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`document.querySelectorAll(%q).length`, selector)))
+	require.NoError(b.t, err)
+	return n
+}
+
 // links are the addresses of the page's links that contain a part.
 func (b *browser) links(part string) []string {
 	b.t.Helper()

@@ -136,7 +136,8 @@ func (x *story) tell() {
 
 	b.open(x.s.url + "/items/" + item.ID)
 	b.press("Reject")
-	b.see("note") // refused without one, and says so
+	b.see("note: required") // refused without one
+	require.Positive(x, b.count(`[role="alert"]`))
 	require.Equal(x, run.RunWaiting, x.view(first.Run.ID).Run.State)
 	b.fill("Note", note)
 	b.press("Reject")
@@ -168,7 +169,7 @@ func (x *story) tell() {
 	require.Equal(x, "approved", data.Steps["approval"].Decision)
 	require.Equal(x, "mira@example.com", data.Steps["approval"].By)
 	b.open(x.s.url + "/runs/" + first.Run.ID)
-	b.see("taken on", note, "mira@example.com", "agent:researcher")
+	b.see("taken on", note, "mira@example.com", "researcher")
 	require.Contains(x, p.ok("verify"), "2 runs checked")
 }
 
