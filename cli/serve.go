@@ -155,6 +155,7 @@ func (x *site) start(ctx context.Context) error {
 		Version:         version(),
 		DevSecret:       x.db.Secret(),
 		Closing:         x.closing,
+		Collectors:      x.db.Collectors(),
 	})
 	if err != nil {
 		return err

@@ -51,8 +51,9 @@ type writer struct {
 	// version is SQLite's data_version as last seen: it changes with the commits of others.
 	version int64
 	// known are projections as they are stored, by run.
-	known *lru.Cache[string, *projection]
-	tx    tx
+	known   *lru.Cache[string, *projection]
+	commits commits
+	tx      tx
 }
 
 func newWriter(pool *sqlx.DB, c *conn, t *turn) *writer {
@@ -61,7 +62,7 @@ func newWriter(pool *sqlx.DB, c *conn, t *turn) *writer {
 		panic(err) // only for a size that isn't positive
 	}
 	w := &writer{pool: pool, conn: c, turn: t, queue: make(chan *job, 4*maxBatch), closing: make(chan struct{}),
-		stopped: make(chan struct{}), changes: newChanges(), known: known}
+		stopped: make(chan struct{}), changes: newChanges(), known: known, commits: newCommits()}
 	w.tx = tx{reader: reader{c}, w: w}
 	return w
 }
@@ -137,6 +138,7 @@ func (w *writer) batch(first *job) {
 	if !first.state.CompareAndSwap(jobWaiting, jobTaken) {
 		return
 	}
+	start := time.Now()
 	jobs := []*job{first}
 	err := w.begin()
 	if err != nil {
@@ -153,6 +155,7 @@ func (w *writer) batch(first *job) {
 		close(j.done)
 	}
 	if wrote {
+		w.commits.observe(len(jobs), start)
 		w.changes.notify()
 	}
 }

@@ -66,7 +66,7 @@ func setup(t *testing.T, change func(o *Options)) *bundle {
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.srv = server.New(b.db, b.db.Files(), server.Options{Secret: b.db.Secret(), BaseURL: b.url, Clock: b.clock, Logger: logger, MaxUploadBytes: 3 << 20})
-	opts := Options{BaseURL: b.url, Logger: logger, Dev: true, DevClock: b.clock, Sessions: b.db.Sessions(), Ready: b.db.Writable, Version: "test"}
+	opts := Options{BaseURL: b.url, Logger: logger, Dev: true, DevClock: b.clock, Sessions: b.db.Sessions(), Ready: b.db.Writable, Version: "test", Collectors: b.db.Collectors()}
 	if change != nil {
 		change(&opts)
 	}

@@ -110,8 +110,11 @@ func TestMetrics(t *testing.T) {
 		`ap_open_items 0`,
 		`ap_timer_lag_seconds 0`,
 		`ap_store_up 1`,
+		`ap_writes_waiting 0`,
+		`ap_commit_writes_bucket{le="128"} `,
+		`ap_commit_seconds_count `,
 	} {
-		require.Contains(t, string(text), line+"\n")
+		require.Contains(t, string(text), "\n"+line)
 	}
 }
 
