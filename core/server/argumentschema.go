@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/apserver/ap/core/run"
 )
 
@@ -24,7 +27,7 @@ func (m *members) add(name string, value any) {
 	}{name, value})
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler. A string that isn't UTF-8 is an error; encoding/json would replace it.
 func (m members) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -32,13 +35,13 @@ func (m members) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := marshal(x.name)
+		name, err := jsontext.AppendQuote(nil, x.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := marshal(x.value)
+		value, err := jsonv2.Marshal(x.value, jsontext.AllowDuplicateNames(true))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", x.name, err)
 		}
 		b.Write(name)
 		b.WriteByte(':')

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/apserver/ap/core/run"
 )
 
@@ -70,7 +67,7 @@ func (s *Server) refusal(ctx context.Context, t *tool, id Identity, err error) R
 // invoke runs a tool for the typed methods: the arguments are written as JSON and go the way every call goes.
 func invoke[T any](ctx context.Context, s *Server, id Identity, name string, args members) (T, error) {
 	var none T
-	raw, err := jsonv2.Marshal(args, jsontext.AllowDuplicateNames(true)) // refuses invalid UTF-8 where encoding/json replaces it
+	raw, err := args.MarshalJSON()
 	if err != nil {
 		return none, invalid("The arguments can't be written as JSON", "arguments: "+err.Error())
 	}
