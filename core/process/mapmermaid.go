@@ -139,9 +139,9 @@ const longestLabel = 240
 // the text as it is.
 const mermaidBreak = `:$\ﬂ°¶`
 
-// mermaidText makes any text safe within a quoted label. Letters, digits, spaces and commas stay; a dash within a
-// word and the full stop of a sentence do too. Every other character becomes an entity code (`#35;`), since it could
-// end the label or the code fence, be HTML or Markdown, an icon, a link or the start of a list.
+// mermaidText makes any text safe within a quoted label. What stays, so that the chart's source can be read, is letters,
+// digits, spaces and a little punctuation where it can mean nothing else. Every other character becomes an entity code
+// (`#35;`), since it could end the label or the code fence, be HTML or Markdown, a link or the start of a list.
 func mermaidText(s string) string {
 	s = plainText(s)
 	if utf8.RuneCountInString(s) > longestLabel {
@@ -151,12 +151,9 @@ func mermaidText(s string) string {
 	before := ' '
 	for i, r := range s {
 		after, size := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
-		switch {
-		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r) && r < utf8.RuneSelf, r == ' ', r == ',',
-			r == '-' && isLatin(before) && isLatin(after),
-			r == '.' && isLatin(before) && (size == 0 || after == ' '):
+		if harmless(r, before, after, size == 0) {
 			b.WriteRune(r)
-		default:
+		} else {
 			fmt.Fprintf(&b, "#%d;", r)
 		}
 		if strings.ContainsRune(mermaidBreak, r) && size > 0 && after != ' ' {
@@ -165,6 +162,21 @@ func mermaidText(s string) string {
 		before = r
 	}
 	return b.String()
+}
+
+// harmless says whether a character can stay in a label, between those before and after it.
+func harmless(r, before, after rune, last bool) bool {
+	switch r {
+	case ' ', ',', '?', '!', '\'', '(':
+		return true
+	case ')':
+		return isLatin(before)
+	case '-', '_':
+		return isLatin(before) && isLatin(after)
+	case '.':
+		return isLatin(before) && (last || after == ' ')
+	}
+	return unicode.IsLetter(r) || unicode.IsMark(r) || '0' <= r && r <= '9'
 }
 
 func isLatin(r rune) bool {

@@ -343,12 +343,12 @@ func (p *picture) outcomes(c card, box lanes.Box) {
 	s, middle, bottom := c.step, box.X+box.W/2, box.Y+c.height
 	say := func(words string, port, width int) {
 		text, cut := kindFace.wrap(words, float64(width), 1)
-		p.out("<g>")
+		p.clip(middle+port+6, bottom+1, width, outcomeDrop-1)
 		if cut {
 			p.out("<title>%s</title>", escape(words))
 		}
-		p.text(text, middle+port+6, bottom+14, labelLine, "map-kind")
-		p.out("</g>")
+		p.text(text, 0, 13, labelLine, "map-kind")
+		p.out("</svg>")
 	}
 	const besidePort, besideMiddle = -sidePort - 10, lanes.Column/2 - 8
 	switch {
