@@ -128,8 +128,8 @@ func (p *mutantProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var message struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+		ID     json.RawMessage            `json:"id"`
+		Method string                     `json:"method"`
 		Params map[string]json.RawMessage `json:"params"`
 	}
 	var args map[string]any

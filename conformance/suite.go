@@ -269,6 +269,7 @@ func (s *suite) one(ctx context.Context, c Case) (o Outcome) {
 	start := time.Now()
 	t := &T{ctx: ctx, s: s, c: c}
 	defer func() {
+		t.tidy()
 		o.Seconds = time.Since(start).Seconds()
 		switch x := recover().(type) {
 		case nil:

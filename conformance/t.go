@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,10 @@ type T struct {
 	ctx context.Context
 	s   *suite
 	c   Case
+
+	mu sync.Mutex
+	// started are the runs the case started, to be cancelled when it is over.
+	started []string
 }
 
 // failure ends a case.
@@ -59,7 +64,24 @@ func (t *T) raw(by *caller, tool string, args json.RawMessage) *call {
 	if err := validate(tool, c); err != nil {
 		t.fail(c, "the answer breaks the schema of %s: %v", tool, err)
 	}
+	if tool == "start_run" && c.ok() {
+		t.mu.Lock()
+		t.started = append(t.started, c.str("run.id"))
+		t.mu.Unlock()
+	}
 	return c
+}
+
+// tidy cancels what the case left running, where there is an operator who can: a suite that leaves hundreds of open
+// runs behind is no guest to have twice. It tests nothing.
+func (t *T) tidy() {
+	if t.s.operator == nil {
+		return
+	}
+	for _, id := range t.started {
+		args, _ := json.Marshal(obj{"runId": id, "reason": "The conformance case " + t.c.ID + " is over.", "requestId": requestID()})
+		t.s.operator.do(t.ctx, "cancel", args)
+	}
 }
 
 var writes = []string{"start_run", "claim", "renew", "submit", "escalate", "decide", "cancel", "upload", "send_event"}
