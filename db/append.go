@@ -171,7 +171,7 @@ func (t *tx) update(old, now server.RunRow) (server.RunRow, error) {
 	if timer {
 		args = append(args, msOrNull(row.NextTimer))
 	}
-	err := t.one(sqlUpdateRun(state, timer), args...)
+	err := t.one(sqlUpdateRun[[2]bool{state, timer}], args...)
 	if errors.Is(err, server.ErrNotFound) {
 		err = server.ErrConflict
 	}

@@ -48,5 +48,3 @@ func (c *changes) notify() {
 		}
 	}
 }
-
-func (c *changes) close() { c.poll.Stop() }

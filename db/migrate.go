@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"path"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -17,7 +16,15 @@ import (
 )
 
 //go:embed migrations/*.sql
-var migrations embed.FS
+var embedded embed.FS
+
+// migrations are the files of the schema, numbered from 1 without gaps.
+func (d *DB) migrations() (fs.FS, error) {
+	if d.opts.migrations != nil {
+		return d.opts.migrations, nil
+	}
+	return fs.Sub(embedded, "migrations")
+}
 
 // applicationID marks the file as ours (PRAGMA application_id).
 const applicationID = 0x41505342
@@ -25,7 +32,11 @@ const applicationID = 0x41505342
 // migrate brings the schema to the newest version. Processes that start at once take turns; a schema is never changed
 // under a running server.
 func (d *DB) migrate(ctx context.Context) error {
-	newest, err := newestMigration()
+	files, err := d.migrations()
+	if err != nil {
+		return err
+	}
+	newest, err := newestMigration(files)
 	if err != nil {
 		return err
 	}
@@ -65,19 +76,15 @@ func (d *DB) migrate(ctx context.Context) error {
 				newest, other)
 		}
 	}
-	if err := applyMigrations(ctx, pool.DB); err != nil {
+	if err := applyMigrations(ctx, pool.DB, files); err != nil {
 		return fmt.Errorf("bring %s from schema %d to %d: %w", file, version, newest, err)
 	}
 	d.opts.Logger.Info("schema applied", "file", file, "from", version, "to", newest)
 	return nil
 }
 
-func applyMigrations(ctx context.Context, pool *sql.DB) error {
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, pool, sub, goose.WithDisableGlobalRegistry(true))
+func applyMigrations(ctx context.Context, pool *sql.DB, files fs.FS) error {
+	p, err := goose.NewProvider(goose.DialectSQLite3, pool, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
@@ -89,12 +96,12 @@ func applyMigrations(ctx context.Context, pool *sql.DB) error {
 }
 
 // newestMigration is the number of the last migration this program has.
-func newestMigration() (int64, error) {
-	entries, err := migrations.ReadDir("migrations")
+func newestMigration(files fs.FS) (int64, error) {
+	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return 0, err
 	}
-	return goose.NumericComponent(path.Base(entries[len(entries)-1].Name()))
+	return goose.NumericComponent(names[len(names)-1])
 }
 
 // schemaVersion is the number of the last migration that was applied, 0 for a new file. A database of something else is an

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -37,6 +39,8 @@ type Options struct {
 	MustExist bool
 	// prepared, if not nil, is told the text of every statement that is prepared.
 	prepared func(string)
+	// migrations, if not nil, are those of another version of ap.
+	migrations fs.FS
 }
 
 // DB is an open data directory. It is a server.Store.
@@ -47,6 +51,7 @@ type DB struct {
 	readers *readers
 	writer  *writer
 	files   *files
+	closing sync.Once
 }
 
 var _ server.Store = (*DB)(nil)
@@ -214,9 +219,13 @@ func (d *DB) Read(ctx context.Context, fn func(server.Reader) error) error {
 // Changes implements server.Store.
 func (d *DB) Changes() (<-chan struct{}, func()) { return d.writer.changes.subscribe() }
 
-// Close lets the writes that wait finish and closes everything.
+// Close lets the writes that wait and the reads that run finish, and closes everything.
 func (d *DB) Close() error {
-	return errors.Join(d.writer.close(), d.readers.close(), d.files.bucket.Close())
+	var err error
+	d.closing.Do(func() {
+		err = errors.Join(d.writer.close(), d.readers.close(), d.files.bucket.Close())
+	})
+	return err
 }
 
 // Writable says whether a write would succeed now: nil, or why not. It keeps nothing.

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -14,7 +13,6 @@ type readers struct {
 	// free holds the connections not in use; nil stands for one not opened yet.
 	free   chan *conn
 	closed chan struct{}
-	once   sync.Once
 	// prepared is passed on to every connection.
 	prepared func(string)
 }
@@ -71,14 +69,11 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 // close waits for the reads that run and closes their connections.
 func (r *readers) close() error {
 	var errs []error
-	r.once.Do(func() {
-		close(r.closed)
-		for range cap(r.free) {
-			if c := <-r.free; c != nil {
-				errs = append(errs, c.close())
-			}
+	close(r.closed)
+	for range cap(r.free) {
+		if c := <-r.free; c != nil {
+			errs = append(errs, c.close())
 		}
-		errs = append(errs, r.pool.Close())
-	})
-	return errors.Join(errs...)
+	}
+	return errors.Join(append(errs, r.pool.Close())...)
 }

@@ -109,18 +109,19 @@ const (
 	itemCols = `run_id, id, step_id, process, assignee, opened_at, due, escalated, test, search`
 )
 
-// sqlUpdateRun sets what changes of a run, and touches an indexed column only if it changes: an index entry costs more
-// than the row.
-func sqlUpdateRun(state, timer bool) string {
-	q := `UPDATE runs SET updated_at = ?4, seq = ?5, head = ?6, outcome = ?7`
-	if state {
-		q += `, state = ?8`
-	}
-	if timer {
-		q += `, next_timer = ?` + strconv.Itoa(8+btoi(state))
-	}
-	return q + ` WHERE id = ?1 AND seq = ?2 AND head = ?3`
+// sqlUpdateRun sets what changes of a run, by whether its state and its timer change: an index entry costs more than the
+// row, so an indexed column is touched only if it changes.
+var sqlUpdateRun = map[[2]bool]string{
+	{false, false}: updateRun + whereRun,
+	{true, false}:  updateRun + `, state = ?8` + whereRun,
+	{false, true}:  updateRun + `, next_timer = ?8` + whereRun,
+	{true, true}:   updateRun + `, state = ?8, next_timer = ?9` + whereRun,
 }
+
+const (
+	updateRun = `UPDATE runs SET updated_at = ?4, seq = ?5, head = ?6, outcome = ?7`
+	whereRun  = ` WHERE id = ?1 AND seq = ?2 AND head = ?3`
+)
 
 // query builds a statement and its arguments together.
 type query struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,7 +45,6 @@ type writer struct {
 	queue   chan *job
 	closing chan struct{}
 	stopped chan struct{}
-	closed  sync.Once
 	changes *changes
 	// version is SQLite's data_version as last seen: it changes with the commits of others.
 	version int64
@@ -127,9 +125,9 @@ func (w *writer) run() {
 
 // close lets the writes that wait finish, and ends the goroutine.
 func (w *writer) close() error {
-	w.closed.Do(func() { close(w.closing) })
+	close(w.closing)
 	<-w.stopped
-	w.changes.close()
+	w.changes.poll.Stop()
 	return errors.Join(w.conn.close(), w.pool.Close())
 }
 

@@ -212,3 +212,13 @@ CREATE TRIGGER uploads_no_update BEFORE UPDATE ON uploads BEGIN
     SELECT RAISE(ABORT, 'an upload never changes');
 END;
 -- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER run_starts_no_delete BEFORE DELETE ON run_starts BEGIN
+    SELECT RAISE(ABORT, 'the inputs of a run never change');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER uploads_no_delete BEFORE DELETE ON uploads BEGIN
+    SELECT RAISE(ABORT, 'an upload never changes');
+END;
+-- +goose StatementEnd
