@@ -244,7 +244,7 @@ func mutants() []mutant {
 			tool: answers(func(data map[string]any) {
 				for _, x := range asList(data["items"]) {
 					if w, _ := x.(map[string]any); w["readySince"] != nil {
-						w["readySince"] = time.Now().Add(100000 * time.Hour).UTC().Format(time.RFC3339)
+						w["readySince"] = time.Now().Add(100000 * time.Hour).UTC().Format(time.RFC3339Nano)
 					}
 				}
 			}, "get_work")},

@@ -156,3 +156,39 @@ func (t *T) bothSides() *call {
 	r := t.submit(t.claim(id, "left"), obj{"output": obj{"text": "l"}})
 	return t.ok(t.person(), "decide", decision(t.item(r, "left_check"), "approved", nil))
 }
+
+func init() {
+	add(
+		Case{ID: "check.pass-or-not", Section: "check 3", Processes: []string{"conf-check"}, Needs: Needs{Profile: "check-1"},
+			Rule: "a step with a check is submitted like any other; the verdict is recorded, handed on, or waits for a person",
+			run: func(t *T) {
+				id := t.start("conf-check", nil).str("run.id")
+				c := t.call(t.agent(), "submit", obj{"token": t.claim(id, "work").str("token"), "output": obj{"text": "Thank you very much, dear customer."}, "summary": "Wrote it."})
+				switch {
+				case c.ok() && c.get("data.steps.work.check") != nil:
+				case c.ok() && len(c.list("workItems")) == 1:
+					t.that(c, lookup(t.item(c, "work"), "escalation.check") != nil, "expected the verdict in escalation.check")
+				case c.code() == "not_accepted":
+					t.that(c, len(c.issues()) == 1, "expected the failed question among the issues, got %q", c.issues())
+				default:
+					t.that(c, c.code() == "retry", "expected a verdict, or retry where the evaluator did not answer, got %s", c.code())
+				}
+			}},
+		Case{ID: "parallel.refused-without-the-profile", Section: "parallel", Rule: "a server without the profile refuses a process that uses it at publication", Needs: Needs{Import: true},
+			run: func(t *T) { t.refusedWithoutProfile("parallel-1", "conf-parallel") }},
+		Case{ID: "check.refused-without-an-evaluator", Section: "check", Rule: "a server without the profile refuses a process that uses it at publication", Needs: Needs{Import: true},
+			run: func(t *T) { t.refusedWithoutProfile("check-1", "conf-check") }},
+	)
+}
+
+// refusedWithoutProfile offers a profile's fixture: it is refused exactly when the profile isn't listed.
+func (t *T) refusedWithoutProfile(profile, fixture string) {
+	for _, f := range Fixtures() {
+		if f.Name != fixture {
+			continue
+		}
+		out, err := t.offer(f.Name, f.Source)
+		listed := t.s.lacking(Needs{Profile: profile}) == ""
+		t.that(nil, listed == (err == nil), "describe lists %s: %v, but publishing %s gave: %v %s", profile, listed, fixture, err, out)
+	}
+}
