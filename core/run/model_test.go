@@ -12,20 +12,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apserver/ap/core/process"
+	"github.com/apserver/ap/core/process/processtest"
 	"github.com/apserver/ap/core/run"
 )
 
 // TestModel runs random processes through random commands at random times, wrong ones among them, and checks after each
-// what must hold whatever happens. A failure prints the process and the trace of commands and events.
+// what must hold whatever happens. A failure prints the process and the trace of commands and events. The processes are
+// small and dense in what is odd, or parsed from files of every kind.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		for range rapid.IntRange(1, 60).Draw(t, "commands") {
-			m.turn()
-		}
-		m.refold()
-	})
+	for name, draw := range map[string]func(*rapid.T) *process.Document{"dense": drawDocument, "parsed": parseDocument} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				m := newModel(t, draw(t))
+				for range rapid.IntRange(1, 60).Draw(t, "commands") {
+					m.turn()
+				}
+				m.refold()
+			})
+		})
+	}
+}
+
+func parseDocument(t *rapid.T) *process.Document {
+	doc, issues := process.Parse(processtest.Document(t), process.Options{})
+	require.NotNil(t, doc, "%v", issues)
+	return doc
 }
 
 // model is a run beside what is known about it from its events alone.
@@ -49,9 +62,12 @@ type write struct {
 	view []byte
 }
 
-func newModel(t *rapid.T) *model {
-	m := &model{bundle: setupDoc(t, drawDocument(t)), rt: t, completed: map[string]int{}, kept: map[string]bool{}}
+func newModel(t *rapid.T, doc *process.Document) *model {
+	m := &model{bundle: setupDoc(t, doc), rt: t, completed: map[string]int{}, kept: map[string]bool{}}
 	m.tokens = map[string]int{m.doc.Steps[0].ID: 1}
+	for i, role := range doc.Roles() {
+		m.env.Groups[role] = []string{"g_finance", "g_legal"}[i%2]
+	}
 	if rapid.IntRange(0, 3).Draw(t, "small cap") == 0 {
 		m.env.RunDataBytes = 1200
 	}
@@ -60,9 +76,9 @@ func newModel(t *rapid.T) *model {
 			t.Log(m.story())
 		}
 	})
-	c := run.Start{RunID: "r_1", Process: "p", Version: 1, By: mira, Human: true, Inputs: json.RawMessage("{}")}
-	if rapid.Bool().Draw(t, "inputs") {
-		c.Inputs = json.RawMessage(`{"boss":"` + omar + `","when":"2026-10-06T09:05:00Z"}`)
+	c := run.Start{RunID: "r_1", Process: "p", Version: 1, By: mira, Human: true, Inputs: fill(m.doc.Inputs, rapid.Bool().Draw(t, "all inputs"))}
+	if start := run.Decide(doc, nil, c, m.env); start.Err != nil {
+		m.env.RunDataBytes = 262144 // the inputs alone are over the small cap
 	}
 	m.command(c)
 	return m
@@ -125,7 +141,7 @@ func (m *model) turn() {
 		m.command(m.drawDecision())
 	case 17:
 		m.command(run.SendEvent{By: ana, Allowed: rapid.IntRange(0, 5).Draw(t, "allowed") > 0,
-			Name: rapid.SampledFrom(eventNames).Draw(t, "name"), Data: rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"n":1.0}`)}).Draw(t, "data")})
+			Name: m.drawEvent(), Data: rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"n":1.0}`)}).Draw(t, "data")})
 	case 18:
 		m.advance()
 	case 19:
@@ -176,13 +192,9 @@ func (m *model) drawSubmission(s *process.Step) run.Submission {
 		sub.Output, sub.Next = json.RawMessage(`{"x":null}`), p("nowhere")
 		return sub
 	}
-	if s.Output != nil {
-		sub.Output = rapid.SampledFrom([]json.RawMessage{
-			json.RawMessage(`{"ok":true}`), json.RawMessage(`{"ok":true,"who":"` + omar + `","when":"2026-10-06T10:00:00Z"}`),
-		}).Draw(t, "output")
-	}
-	if s.Evidence != nil {
-		sub.Evidence = []run.Evidence{{Kind: "file", Ref: "f_1"}}
+	sub.Output = fill(s.Output, rapid.Bool().Draw(t, "all fields"))
+	for _, kind := range s.Evidence {
+		sub.Evidence = append(sub.Evidence, run.Evidence{Kind: kind, Ref: "f_1"})
 	}
 	if s.Routes != nil {
 		sub.Next, sub.Reason = p(rapid.SampledFrom(s.Routes).Draw(t, "route").To), p("Because.")
@@ -204,11 +216,7 @@ func (m *model) drawDecision() run.Decision {
 		if d.Decision == run.Completed {
 			d.Submission = m.drawSubmission(s)
 		}
-		for who, groups := range groupsOf {
-			if item.Person == who || slices.Contains(groups, item.Group) {
-				d.By = max(d.By, who)
-			}
-		}
+		d.By = decider(item)
 	} else if len(m.st.Items) > 0 {
 		d.ItemID = rapid.SampledFrom(m.st.Items).Draw(t, "any item").ID
 	}
@@ -269,6 +277,17 @@ func (m *model) tell(what string, err error, from int) {
 		fmt.Fprintf(&m.trace, "    %d %s at %v by %s %s\n", from+i+1, ev.Type, ev.At.Sub(t0), ev.By, ev.Data)
 	}
 	fmt.Fprintf(&m.trace, "    = %s: %s\n", m.st.State, m.states())
+}
+
+// drawEvent draws a name that the process waits for, if it waits for any.
+func (m *model) drawEvent() string {
+	names := []string{"other"}
+	for _, s := range m.doc.Steps {
+		if s.Kind == process.WaitFor {
+			names = append(names, s.Text)
+		}
+	}
+	return rapid.SampledFrom(names).Draw(m.rt, "name")
 }
 
 // checkRefusal: a refused command leaves what a read would have left, but for the issues of a submission.
