@@ -73,12 +73,13 @@ func decider(item run.Item) string {
 // the nth choice takes the nth route. With reject, an approval that can return the run does.
 func (b *bundle) step(choice int, reject bool) {
 	b.t.Helper()
-	for _, ready := range run.Ready(b.doc, b.st, b.env.Now) {
-		s := b.doc.Step(ready.StepID)
+	if ready := run.Ready(b.doc, b.st, b.env.Now); len(ready) > 0 {
+		s := b.doc.Step(ready[0].StepID)
 		require.NoError(b.t, b.do(submit(b.claim(s.ID, ana), ana, b.submissionFor(s, choice))))
 		return
 	}
-	for _, item := range b.st.OpenItems() {
+	if open := b.st.OpenItems(); len(open) > 0 {
+		item := open[0]
 		d := run.Decision{ItemID: item.ID, Snapshot: b.st.Snapshot(b.doc), By: decider(item), Human: true, Decision: run.Approved}
 		d.Groups = groupsOf[d.By]
 		s := b.doc.Step(item.StepID)

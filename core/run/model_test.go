@@ -245,6 +245,11 @@ func (m *model) command(cmd run.Command) {
 	before := m.st
 	n := len(m.events)
 	err := m.do(cmd)
+	if before != nil { // decided once more, a minute on, and thrown away: no state may share what it changes
+		elsewhere := m.env
+		elsewhere.Now = elsewhere.Now.Add(time.Minute)
+		run.Decide(m.doc, before, cmd, elsewhere)
+	}
 	m.tell(fmt.Sprintf("%T %+v", cmd, printable(cmd)), err, n)
 	if err == nil && m.result.Ref != (run.ClaimRef{}) {
 		m.refs = append(m.refs, m.result.Ref)
