@@ -198,7 +198,7 @@ func performer(s *Step) (l lane, key string) {
 		return lane{title: "Initiator", note: "Whoever started the run"}, "person " + s.Person
 	}
 	if p, ok := ParsePath(s.Person); ok {
-		return lane{title: words(p.Field), note: "Person in " + plainText(s.Person)}, "person " + s.Person
+		return lane{title: fieldWords(p.Field), note: "Person in " + plainText(s.Person)}, "person " + s.Person
 	}
 	return lane{title: words(s.Person), note: "Role"}, "person " + s.Person
 }

@@ -120,6 +120,62 @@ func TestProcessThatNobodyPerformsHasALane(t *testing.T) {
 	require.Equal(t, "Process", laneOf(t, Mermaid(d), "step_b"))
 }
 
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for name, said := range map[string]string{
+		"check_vendor": "Check vendor", "legal-reviewer": "Legal reviewer", "a": "A", "z--": "Z", "GitHub-admins": "GitHub admins",
+		"order.issued": "Order issued", "step2_b": "Step2 b", "VP of Sales": "VP of Sales", "50 % off": "50 % off", "über_mut": "Über mut",
+		"__": "__", "\u200b": "(blank)", " \n ": "(blank)", "a\nb": "a b", "hiringManager": "HiringManager",
+	} {
+		require.Equal(t, said, words(name), "%q", name)
+	}
+	for name, said := range map[string]string{"hiringManager": "Hiring manager", "owner": "Owner", "HRLead": "HRLead", "lead2Name": "Lead2 name", "a.b_c": "A b c"} {
+		require.Equal(t, said, fieldWords(name), "%q", name)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	face := typeface{size: 10}
+	m := face.width("m")
+	for _, c := range []struct {
+		text  string
+		width float64
+		lines int
+		want  []string
+		cut   bool
+	}{
+		{"", 50, 3, nil, false},
+		{"mm mm", 5 * m, 3, []string{"mm mm"}, false},
+		{"mm mm", 3 * m, 3, []string{"mm", "mm"}, false},
+		{"mmmmm", 2 * m, 3, []string{"mm", "mm", "m"}, false},
+		{"mm mmmm", 3 * m, 3, []string{"mm", "mmm", "m"}, false},
+		{"mm mm mm", 3 * m, 2, []string{"mm", "m…"}, true},
+		{"mmmmmm", 3 * m, 1, []string{"m…"}, true},
+		{"m", m / 2, 1, []string{"m"}, false}, // no narrower than a character
+		{"e\u0301e\u0301", face.width("e"), 2, []string{"e\u0301", "e\u0301"}, false},
+	} {
+		lines, cut := face.wrap(c.text, c.width+0.01, c.lines)
+		require.Equal(t, c.want, lines, "%q", c.text)
+		require.Equal(t, c.cut, cut, "%q", c.text)
+	}
+}
+
+func TestDurationsInWords(t *testing.T) {
+	t.Parallel()
+	for d, said := range map[time.Duration][2]string{
+		0:                      {"0 minutes", "0m"},
+		time.Minute:            {"1 minute", "1m"},
+		90 * time.Minute:       {"90 minutes", "90m"},
+		time.Hour:              {"1 hour", "1h"},
+		25 * time.Hour:         {"25 hours", "25h"},
+		24 * time.Hour:         {"1 day", "1d"},
+		36500 * 24 * time.Hour: {"36500 days", "36500d"},
+	} {
+		require.Equal(t, said, [2]string{durationWords(d), durationShort(d)})
+	}
+}
+
 func TestMermaidEdges(t *testing.T) {
 	t.Parallel()
 	m := Mermaid(mapSample(t, "everything"))
@@ -129,7 +185,7 @@ func TestMermaidEdges(t *testing.T) {
 		`choice_check_vendor -->|"The vendor is known and nothing speaks against it."| step_confirm`,
 		`choice_check_vendor --> step_declined`,
 		`step_settle -->|"Received"| step_confirm`,
-		`step_settle -.->|"After 90 minutes"| step_chase`,
+		`step_settle -->|"After 90 minutes"| step_chase`,
 		`step_confirm -->|"Approved"| step_prepare`,
 		`step_confirm -.->|"Rejected"| step_check_vendor`,
 		`step_prepare --> step_contract`,

@@ -141,8 +141,8 @@ func plainText(s string) string {
 	return b.String()
 }
 
-// words reads a name as words: check_vendor becomes “Check vendor”, hiringManager “Hiring manager”. Any other
-// text stays as it is; nothing visible is “(blank)”.
+// words reads a name as words: check_vendor becomes “Check vendor”. Any other text stays as it is; nothing visible is
+// “(blank)”.
 func words(name string) string {
 	text := plainText(name)
 	if text == "" {
@@ -153,23 +153,25 @@ func words(name string) string {
 			return text
 		}
 	}
-	var b strings.Builder
-	lower := false
-	for _, r := range text {
-		switch {
-		case r == '_' || r == '-' || r == '.':
-			r = ' '
-		case unicode.IsUpper(r) && lower:
-			b.WriteByte(' ')
-			r = unicode.ToLower(r)
-		}
-		lower = unicode.IsLower(r) || unicode.IsDigit(r)
-		b.WriteRune(r)
-	}
-	spaced := plainText(b.String())
+	spaced := plainText(strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(text))
 	first, size := utf8.DecodeRuneInString(spaced)
 	if size == 0 {
 		return text
 	}
 	return string(unicode.ToUpper(first)) + spaced[size:]
+}
+
+// fieldWords reads a field's name as words, humps included: hiringManager becomes “Hiring manager”.
+func fieldWords(name string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		if unicode.IsUpper(r) && lower {
+			b.WriteByte('_')
+			r = unicode.ToLower(r)
+		}
+		lower = unicode.IsLower(r) || unicode.IsDigit(r)
+		b.WriteRune(r)
+	}
+	return words(b.String())
 }
