@@ -24,10 +24,10 @@ test: ## Run all tests (browser tests need Chromium, and say when they skip)
 	$(GO) test ./...
 
 build: ## Build bin/ap
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ap ./cmd/ap
+	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/ap ./cmd/ap
 
 install: ## Install ap where `go install` puts programs
-	$(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/ap
+	$(GO) install -ldflags '$(LDFLAGS)' ./cmd/ap
 
 lint: ## Check formatting, vet, staticcheck and that generated files are current
 	@bad=$$(git ls-files '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
