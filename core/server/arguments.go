@@ -163,7 +163,7 @@ func (t *tool) decode(raw json.RawMessage) (*arguments, error) {
 	if len(issues) > maxIssues {
 		issues = append(issues[:maxIssues:maxIssues], fmt.Sprintf("and %d more", len(issues)-maxIssues))
 	}
-	return nil, &Error{Code: run.Invalid, Message: "The arguments don't fit " + t.name, Issues: issues}
+	return nil, refusal(run.Invalid, "The arguments don't fit "+t.name, issues...)
 }
 
 // fill reads the members of a well-formed value into a and returns every issue, in the order of the table.

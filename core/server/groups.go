@@ -48,7 +48,7 @@ func (s *Server) RemoveMembers(ctx context.Context, group string, emails []strin
 			}
 		}
 		if len(issues) > 0 {
-			return &Error{Code: run.NotFound, Message: "Nobody was removed", Issues: issues}
+			return refusal(run.NotFound, "Nobody was removed", issues...)
 		}
 		for _, email := range emails {
 			if err := w.RemoveMember(group, NormalEmail(email)); err != nil && !errors.Is(err, ErrNotFound) {

@@ -360,7 +360,7 @@ func (s *Server) checkProcesses(r Reader, names []string) error {
 		}
 	}
 	if len(issues) > 0 {
-		return &Error{Code: run.NotFound, Message: "Not every process is there", Issues: issues}
+		return refusal(run.NotFound, "Not every process is there", issues...)
 	}
 	return nil
 }

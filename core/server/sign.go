@@ -110,7 +110,7 @@ func (g signer) openCursor(list, cursor string) (cursorKey, error) {
 			return key, nil
 		}
 	}
-	return key, &Error{Code: run.Invalid, Message: "The cursor isn't one that this list returned", Issues: []string{"cursor: not a cursor of this list"}}
+	return key, refusal(run.Invalid, "The cursor isn't one that this list returned", "cursor: not a cursor of this list")
 }
 
 // fileURL is the path and query of an upload's signed URL, which works until expires.

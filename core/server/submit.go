@@ -13,7 +13,7 @@ import (
 )
 
 // errBadToken says that a token is not one of ours (protocol.md 3).
-var errBadToken = &Error{Code: run.Invalid, Message: "The token doesn't verify: pass it exactly as claim or renew returned it", Issues: []string{"token: does not verify"}}
+var errBadToken = refusal(run.Invalid, "The token doesn't verify: pass it exactly as claim or renew returned it", "token: does not verify")
 
 func evidenceArg() arg {
 	return arg{name: "evidence", kind: evidence, help: "What proves the work: files that you uploaded and links. Every kind that the step asks for must be there."}
