@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,108 @@ import (
 	"github.com/apserver/ap/core/server"
 	"github.com/apserver/ap/db"
 )
+
+// BenchmarkReads reads from a database with few ended runs and one with many (AP_BENCH_ENDED, 50000), and ten thousand open
+// runs each: no read may cost more there.
+func BenchmarkReads(b *testing.B) {
+	many := 50_000
+	if s := os.Getenv("AP_BENCH_ENDED"); s != "" {
+		var err error
+		many, err = strconv.Atoi(s)
+		require.NoError(b, err)
+	}
+	for _, ended := range []int{1000, many} {
+		dir := b.TempDir()
+		d, err := db.Open(context.Background(), dir, db.Options{})
+		require.NoError(b, err)
+		publish(b, d)
+		generate(b, d, 0, ended, false)
+		generate(b, d, ended, 10_000, true)
+		require.NoError(b, d.Close())
+		began := time.Now()
+		d, err = db.Open(context.Background(), dir, db.Options{})
+		require.NoError(b, err)
+		b.Logf("%d ended runs: opened in %v", ended, time.Since(began))
+		for name, read := range map[string]func(server.Reader) (int, error){
+			"get_work": func(r server.Reader) (int, error) {
+				rows, err := r.Ready(server.ReadyQuery{Limit: 20})
+				return len(rows), err
+			},
+			"inbox": func(r server.Reader) (int, error) {
+				rows, err := r.Items(server.ItemQuery{Person: "mira@example.com", Groups: []string{"finance", "legal", "operators"}, Limit: 20})
+				return len(rows), err
+			},
+			"get_run": func(r server.Reader) (int, error) {
+				row, err := r.Run(runID(ended / 2))
+				if err != nil {
+					return 0, err
+				}
+				entries, err := r.Entries(row.ID, 0, 0)
+				return len(entries), err
+			},
+			"list_runs": func(r server.Reader) (int, error) {
+				rows, err := r.Runs(server.RunQuery{Process: "supplier", Limit: 20})
+				return len(rows), err
+			},
+			"list_runs of an input": func(r server.Reader) (int, error) {
+				rows, err := r.Runs(server.RunQuery{State: run.RunEnded, Inputs: map[string]string{"number": fmt.Sprint(ended / 2)}, Limit: 20})
+				return len(rows), err
+			},
+			"counts": func(r server.Reader) (int, error) {
+				c, err := r.Counts()
+				return c.OpenItems, err
+			},
+		} {
+			b.Run(fmt.Sprintf("%s/ended=%d", name, ended), func(b *testing.B) {
+				for b.Loop() {
+					require.NoError(b, d.Read(context.Background(), func(r server.Reader) error {
+						n, err := read(r)
+						if err == nil && n == 0 {
+							err = errors.New("nothing was read")
+						}
+						return err
+					}))
+				}
+			})
+		}
+		require.NoError(b, d.Close())
+	}
+}
+
+func runID(n int) string { return fmt.Sprintf("r_%026d", n) }
+
+// generate writes n runs of nine entries each. Open ones have a ready step and a work item.
+func generate(tb testing.TB, d *db.DB, from, n int, open bool) {
+	tb.Helper()
+	for n > 0 {
+		part := min(n, 500)
+		require.NoError(tb, d.Write(context.Background(), func(w server.Writer) error {
+			for i := from; i < from+part; i++ {
+				p := firstEntry(runID(i))
+				p.Run.StartedAt = epoch.Add(time.Duration(i) * time.Second)
+				p.Run.State = run.RunEnded
+				p.Inputs = map[string]string{"number": fmt.Sprint(i)}
+				var entries []run.Entry
+				for range 9 {
+					e := nextEntry(&p)[0]
+					e.Data = payload
+					entries = append(entries, e)
+				}
+				if open {
+					p.Run.State = run.RunActive
+					p.Ready = []server.ReadyRow{{RunID: p.Run.ID, StepID: "a", Process: "supplier", Since: p.Run.StartedAt}}
+					p.Items = []server.ItemRow{{ID: "w_" + p.Run.ID, RunID: p.Run.ID, StepID: "b", Process: "supplier",
+						Group: []string{"finance", "legal", "board"}[i%3], OpenedAt: p.Run.StartedAt, Search: "supplier b please approve"}}
+				}
+				if err := w.Append(p, entries, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		from, n = from+part, n-part
+	}
+}
 
 // BenchmarkRuns writes what complete runs write (start, claim, submit, decide), with no engine above it: each write looks up
 // its request and its run, appends two or three entries and records the request.
