@@ -77,11 +77,14 @@ func (d *DB) vacuumInto(ctx context.Context, file string) error {
 		return err
 	}
 	defer pool.Close()
-	if _, err := pool.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
-		return classify(err)
-	}
-	if err := os.Chmod(file, 0o600); err != nil {
+	if err := createFile(file); err != nil {
 		return err
+	}
+	if _, err := pool.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+		if damage := classify(err); errors.Is(damage, ErrDamaged) {
+			return damage
+		}
+		return err // about the disk of the copy, not the data directory's
 	}
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -143,6 +146,15 @@ func (d *DB) copyFile(ctx context.Context, to *files, sum string) error {
 		return &damagedFile{fmt.Errorf("file %s: its content has changed", sum)}
 	}
 	return to.Put(ctx, sum, content)
+}
+
+// createFile makes an empty file that only its owner may read, if there is none.
+func createFile(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func writeSynced(file string, content []byte) error {

@@ -1,10 +1,12 @@
 package db
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -26,12 +28,18 @@ func (h holder) String() string {
 	}
 }
 
+// serveWait is how long LockServe asks before it believes that another server has the lock.
+const serveWait = 200 * time.Millisecond
+
 // LockServe makes this process the one that serves the directory at url, until unlock is called or the process ends,
 // however it ends. A second one is refused with the first one's process and URL. Other uses of the directory go on.
 func (d *DB) LockServe(url string) (unlock func(), err error) {
 	lock := flock.New(d.path(serveFile), flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
-	if err != nil {
+	// Another process that only looks whether one serves has the lock for a moment.
+	wait, cancel := context.WithTimeout(context.Background(), serveWait)
+	defer cancel()
+	ok, err := lock.TryLockContext(wait, serveWait/20)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("lock the data directory %s: %w", d.dir, err)
 	}
 	if !ok {

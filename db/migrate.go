@@ -41,6 +41,9 @@ func (d *DB) migrate(ctx context.Context) error {
 		return err
 	}
 	file := d.path(databaseFile)
+	if err := createFile(file); err != nil { // SQLite would let other users read it
+		return fmt.Errorf("open %s: %w; make it writable for the user that runs ap", file, err)
+	}
 	pool, err := sqlx.Open("sqlite3", dsn(file, d.opts.BusyTimeout, url.Values{"_journal_mode": {"WAL"}}))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", file, err)

@@ -33,7 +33,7 @@ type Options struct {
 	Logger *slog.Logger
 	// BusyTimeout is how long a write waits for other processes before it is server.ErrBusy (10 s).
 	BusyTimeout time.Duration
-	// Readers is how many reads run at once; more wait for each other, never for a write (twice the processors, 4 to 16).
+	// Readers is how many reads run at once; more wait for each other, never for a write (twice the processors, 4 to 8).
 	Readers int
 	// MustExist refuses a directory that holds no database instead of making one.
 	MustExist bool
@@ -66,7 +66,7 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 		opts.BusyTimeout = 10 * time.Second
 	}
 	if opts.Readers == 0 {
-		opts.Readers = min(max(2*runtime.GOMAXPROCS(0), 4), 16)
+		opts.Readers = min(max(2*runtime.GOMAXPROCS(0), 4), 8)
 	}
 	d := &DB{dir: dir, opts: opts}
 	if err := d.prepare(); err != nil {
@@ -176,7 +176,7 @@ func (d *DB) connect(ctx context.Context) error {
 	}
 	c.prepared = d.opts.prepared
 	d.readers = newReaders(readPool, d.opts)
-	d.writer = newWriter(writePool, c, newTurn(d.path(turnFile), d.opts.BusyTimeout))
+	d.writer = newWriter(writePool, c, newTurn(d.path(turnFile)))
 	go d.writer.run()
 	return nil
 }
