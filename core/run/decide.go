@@ -107,7 +107,7 @@ func (f *fold) outcome(st *State, refusal *Error, result Result) Outcome {
 	}
 	out := Outcome{Events: f.events, State: st, Result: result}
 	if len(f.events) > 0 {
-		out.State = f.st
+		out.State = f.done()
 	}
 	if refusal != nil {
 		out.Err = refusal
@@ -126,5 +126,5 @@ func Advance(doc *process.Document, st *State, env Env) ([]Event, *State) {
 	if f.failure != nil || len(f.events) == 0 {
 		return nil, st
 	}
-	return f.events, f.st
+	return f.events, f.done()
 }

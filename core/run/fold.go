@@ -71,10 +71,15 @@ func (f *fold) fold(ev Event, p Payload) error {
 	}
 	f.st.Seq++
 	f.st.UpdatedAt = ev.At
+	return nil
+}
+
+// done returns the state once every event is folded in.
+func (f *fold) done() *State {
 	if !f.ended() {
 		f.st.State = runState(f.st.Steps)
 	}
-	return nil
+	return f.st
 }
 
 // runState is the state of a run that has not ended (protocol.md 2).
@@ -178,5 +183,5 @@ func Apply(doc *process.Document, st *State, ev Event) (*State, error) {
 	if err := f.fold(ev, p); err != nil {
 		return nil, fmt.Errorf("event %s can't follow: %w", ev.Type, err)
 	}
-	return f.st, nil
+	return f.done(), nil
 }

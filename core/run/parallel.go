@@ -20,23 +20,22 @@ func (f *fold) join(fork string, at time.Time) {
 	if f.over() {
 		return
 	}
-	s := f.doc.Step(fork)
-	for _, entry := range s.Branches {
-		joined := false
-		for i := range f.doc.Steps {
-			if f.doc.Steps[i].Branch != entry {
-				continue
-			}
-			switch f.st.Steps[i].State {
-			case StepReady, StepClaimed, StepWaiting:
-				return
-			case StepDone:
-				joined = true
-			}
+	joined := map[string]bool{}
+	for i := range f.doc.Steps {
+		d := &f.doc.Steps[i]
+		if d.Fork != fork {
+			continue
 		}
-		if !joined {
+		switch f.st.Steps[i].State {
+		case StepReady, StepClaimed, StepWaiting:
 			return
+		case StepDone:
+			joined[d.Branch] = true
 		}
+	}
+	s := f.doc.Step(fork)
+	if len(joined) < len(s.Branches) {
+		return
 	}
 	f.emit(at, bySystem, JoinPayload{Step: fork})
 	f.follow(s, s.Next, at)

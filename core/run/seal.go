@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 )
 
 // Seal turns events into the entries that follow the entry numbered seq with hash prev (0 and nil for a new run).
@@ -13,9 +14,10 @@ import (
 // bytes as 8 bytes big-endian. Starting from the run's id keeps entries from being moved between runs.
 func Seal(runID string, seq int, prev []byte, events []Event) []Entry {
 	entries := make([]Entry, len(events))
+	var scratch []byte
 	for i, ev := range events {
 		e := Entry{Event: ev, Seq: seq + i + 1}
-		e.Hash = entryHash(runID, prev, e)
+		scratch, e.Hash = entryHash(scratch[:0], runID, prev, e)
 		entries[i] = e
 		prev = e.Hash
 	}
@@ -27,15 +29,17 @@ func Verify(runID string, prev []byte, entry Entry) bool {
 	if (entry.Seq == 1) != (len(prev) == 0) {
 		return false
 	}
-	return bytes.Equal(entry.Hash, entryHash(runID, prev, entry))
+	_, hash := entryHash(nil, runID, prev, entry)
+	return bytes.Equal(entry.Hash, hash)
 }
 
-func entryHash(runID string, prev []byte, e Entry) []byte {
+// entryHash works in b, which it returns for the next.
+func entryHash(b []byte, runID string, prev []byte, e Entry) (scratch, hash []byte) {
 	if len(prev) == 0 {
 		seed := sha256.Sum256([]byte(runID))
 		prev = seed[:]
 	}
-	b := make([]byte, 0, len(prev)+6*8+len(e.Type)+len(e.By)+len(e.Data))
+	b = slices.Grow(b, len(prev)+6*8+len(e.Type)+len(e.By)+len(e.Data))
 	b = append(b, prev...)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.V))
@@ -47,5 +51,5 @@ func entryHash(runID string, prev []byte, e Entry) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(e.Data)))
 	b = append(b, e.Data...)
 	sum := sha256.Sum256(b)
-	return sum[:]
+	return b, sum[:]
 }
