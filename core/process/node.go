@@ -30,6 +30,9 @@ type node struct {
 	// keys and values are the entries of a map, values alone the elements of a list.
 	keys, values []*node
 
+	// flow says that a map or list is written in brackets.
+	flow bool
+
 	parent *node
 	// index is the node's position in its parent's values; a key has that of its value.
 	index        int
@@ -61,6 +64,8 @@ func (n *node) path() string {
 	}
 	return above + "." + key
 }
+
+var tooDeep = fmt.Sprintf("lists and maps nest more than %d deep here; a process needs far less", maxDepth)
 
 // nodes is the state of building the tree.
 type nodes struct {
@@ -112,7 +117,7 @@ func (c *checker) buildNode(y *yaml.Node, parent *node, index, depth int) (n *no
 		return nil, 0, false
 	}
 	if y.Kind != yaml.ScalarNode && depth > maxDepth {
-		c.report(ruleTooDeep, n, fmt.Sprintf("lists and maps nest more than %d deep here; a process needs far less", maxDepth))
+		c.report(ruleTooDeep, n, tooDeep)
 		return nil, 0, false
 	}
 	if y.Anchor != "" {
@@ -157,7 +162,7 @@ func (c *checker) follow(y *yaml.Node, parent *node, index, depth int) (*node, i
 }
 
 func (c *checker) buildList(y *yaml.Node, n *node, depth int) (height int, ok bool) {
-	n.kind = listNode
+	n.kind, n.flow = listNode, y.Style&yaml.FlowStyle != 0
 	c.checkCollectionTag(y, n, "!!seq", "a list")
 	n.values = make([]*node, 0, len(y.Content))
 	for i, child := range y.Content {
@@ -172,7 +177,7 @@ func (c *checker) buildList(y *yaml.Node, n *node, depth int) (height int, ok bo
 }
 
 func (c *checker) buildMap(y *yaml.Node, n *node, depth int) (height int, ok bool) {
-	n.kind = mapNode
+	n.kind, n.flow = mapNode, y.Style&yaml.FlowStyle != 0
 	c.checkCollectionTag(y, n, "!!map", "a map")
 	entries := make([]*node, len(y.Content))
 	n.keys, n.values = entries[:0:len(entries)/2], entries[len(entries)/2:len(entries)/2]
@@ -194,6 +199,7 @@ func (c *checker) buildMap(y *yaml.Node, n *node, depth int) (height int, ok boo
 		n.values = append(n.values, value)
 		height = max(height, h)
 		switch {
+		case c.settled[key]:
 		case key.kind != textNode:
 			c.report(ruleKeyType, key, fmt.Sprintf("a key must be text, but this is %s%s", key.describe(), quoteHint(key)))
 		default:

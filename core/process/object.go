@@ -1,6 +1,9 @@
 package process
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // object is a map of the frontmatter read by a table of keys.
 type object struct {
@@ -76,14 +79,30 @@ func (o *object) keyNode(name string) *node {
 
 // reportUnknown reports the keys that what (such as "a step") doesn't have; has are the names that it does.
 func (c *checker) reportUnknown(o *object, what string, has []string) {
+	cut := false
 	for _, u := range o.unknown {
 		c.settled[u.value] = c.settled[u.value] || u.value.kind == nullNode && u.meant == ""
+		if c.isCutText(o, u) {
+			// The pieces of one text are one mistake.
+			if !cut {
+				c.report(ruleUnknownField, u.key, fmt.Sprintf("the comma before this ends the value, so `%s` is taken for a field of %s; put the whole text in quotes", shorten(u.key.text), what))
+			}
+			cut = true
+			continue
+		}
+		cut = false
 		if u.meant != "" {
 			c.report(ruleUnknownField, u.key, fmt.Sprintf("`%s` is not a field of %s; did you mean `%s`?", shorten(u.key.text), what, u.meant))
 			continue
 		}
 		c.report(ruleUnknownField, u.key, fmt.Sprintf("`%s` is not a field of %s, which has %s", shorten(u.key.text), what, names(has, "and")))
 	}
+}
+
+// isCutText says that an unknown key is most likely a piece of the text before it, which has a comma in it but no
+// quotes: `{ to: done, when: it is there, or will be }`.
+func (c *checker) isCutText(o *object, u unknownKey) bool {
+	return u.value.isEmpty() && o.node.flow && u.key.index > 0 && strings.Contains(u.key.text, " ")
 }
 
 // isMap reports a node that isn't a map.

@@ -173,7 +173,7 @@ func (c *checker) target(s *step, kind targetKind, n *node, what string) string 
 	case to != nil:
 		t.step = to
 	default:
-		c.report(ruleUnknownStep, n, fmt.Sprintf("%s names no step: there is no id `%s`%s", what, shorten(id), c.unknownStepHelp(s, kind, &t)))
+		c.report(ruleUnknownStep, n, fmt.Sprintf("there is no step `%s`%s", shorten(id), c.unknownStepHelp(s, kind, &t)))
 		if t.step == nil && t.id != Join {
 			s.wandering = true
 			return id

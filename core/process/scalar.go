@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -55,8 +56,7 @@ func (c *checker) resolveTagged(tag string, n *node) {
 		return
 	}
 	n.kind, n.text = textNode, n.raw
-	c.report(ruleTag, n, fmt.Sprintf("%s can't be %s, as its tag `%s` says; remove the tag", quote(n.raw), tagName(tag), tag))
-	c.settled[n] = true
+	c.reportTag(n, fmt.Sprintf("%s can't be %s, as its tag `%s` says; remove the tag", quote(n.raw), tagName(tag), tag))
 }
 
 func (c *checker) checkCollectionTag(y *yaml.Node, n *node, own, what string) {
@@ -64,14 +64,20 @@ func (c *checker) checkCollectionTag(y *yaml.Node, n *node, own, what string) {
 		return
 	}
 	if _, scalar := scalarTags[y.Tag]; scalar || y.Tag == "!!seq" || y.Tag == "!!map" {
-		c.report(ruleTag, n, fmt.Sprintf("%s can't be %s, as its tag `%s` says; remove the tag", what, tagName(y.Tag), y.Tag))
+		c.reportTag(n, fmt.Sprintf("%s can't be %s, as its tag `%s` says; remove the tag", what, tagName(y.Tag), y.Tag))
 		return
 	}
 	c.unknownTag(y.Tag, n)
 }
 
 func (c *checker) unknownTag(tag string, n *node) {
-	c.report(ruleTag, n, fmt.Sprintf("the tag `%s` isn't part of YAML's core schema; remove it", shorten(tag)))
+	c.reportTag(n, fmt.Sprintf("the tag `%s` isn't part of YAML's core schema; remove it", shorten(tag)))
+}
+
+// reportTag reports a node's tag, where the node begins.
+func (c *checker) reportTag(n *node, message string) {
+	tag := firstToken(c.front.after(n.line, n.column))
+	c.add(ruleTag, n.path(), Place{n.line, n.column, n.column + max(1, utf8.RuneCountInString(tag))}, message)
 	c.settled[n] = true
 }
 
@@ -99,6 +105,7 @@ func (c *checker) checkCharacters(n *node) {
 	for _, r := range n.text {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7F && r < 0xA0 && r != '\u0085' {
 			c.report(ruleControlCharacter, n, fmt.Sprintf("this text holds the character %s, which can't be seen and isn't allowed; remove its escape", codePoint(r)))
+			c.settled[n] = true
 			return
 		}
 	}

@@ -247,7 +247,7 @@ func (c *checker) checkMisplaced(s *step) {
 		case there && !k.takes(s.Kind):
 			n := s.node.keys[s.at[i]]
 			if n.text == k.name {
-				c.report(ruleMisplacedField, n, fmt.Sprintf("%s can't have `%s`, which belongs to %s%s", kindPhrase(s.Kind), k.name, kindNames(k.on), misplacedHelp(s.Kind, k.name)))
+				c.report(ruleMisplacedField, n, fmt.Sprintf("%s can't have `%s`%s", kindPhrase(s.Kind), k.name, misplacedHelp(s.Kind, k)))
 			}
 			if v := s.node.values[s.at[i]]; v.kind == nullNode {
 				c.settled[v] = true
@@ -258,19 +258,19 @@ func (c *checker) checkMisplaced(s *step) {
 	}
 }
 
-// misplacedHelp says what to do instead, for what people try.
-func misplacedHelp(kind Kind, name string) string {
+// misplacedHelp says why, or what to do instead of what people try.
+func misplacedHelp(kind Kind, k *key) string {
 	switch {
-	case kind == Finish && name == "next":
-		return "; reaching a finish ends the run"
-	case kind == Agent && name == "person":
-		return "; an agent does this step, so use `task` when a person should"
-	case kind == Approve && (name == "output" || name == "evidence"):
-		return "; to collect something from a person, use a `task` before it"
-	case kind == Task && name == "on_reject":
-		return "; to let a person reject, use `approve`, or a `next` list to choose from"
+	case kind == Finish && k.name == "next":
+		return ": reaching a finish ends the run"
+	case kind == Agent && k.name == "person":
+		return ": an agent does this step; make it a `task` if a person should"
+	case kind == Approve && (k.name == "output" || k.name == "evidence"):
+		return ": an approval is yes or no; to collect something from a person, put a `task` before it"
+	case kind == Task && k.name == "on_reject":
+		return ": a task isn't rejected; make it an `approve`, or let the person choose from a `next` list"
 	}
-	return ""
+	return ", which belongs to " + kindNames(k.on)
 }
 
 // kindValue checks the value of the kind key.

@@ -2,11 +2,13 @@ package process
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -31,7 +33,7 @@ func (c *checker) load() (*yaml.Node, bool) {
 	if !c.printable() {
 		return nil, false
 	}
-	text, restore := hideBreaks([]byte(c.front.text))
+	text, restore := hideBreaks(hideDirectives([]byte(c.front.text)))
 	c.nodes.restore = restore
 	// Each surrogate pair that has to be joined costs one more parse: bound what that can come to.
 	for budget := 16*MaxBytes + len(text); ; budget -= len(text) {
@@ -110,6 +112,45 @@ func isPrintable(r rune) bool {
 	return r == '\u0085' || r >= 0xA0 && r != '\uFFFE' && r != '\uFFFF'
 }
 
+// directive is a line that YAML 1.2 says to read over: `%YAML` with a version of 1, or one that is reserved.
+var directive = regexp.MustCompile(`^%(YAML[ \t]+1\.[0-9]+|[^ \t]+([ \t]+[^ \t#][^ \t]*)*)[ \t]*([ \t]#.*)?$`)
+
+// hideDirectives makes comments of the directives before the line that begins the document, for the library refuses
+// all but `%YAML 1.1` and `%TAG`. The line is there because a frontmatter may not hold `---` alone, but `--- # text`.
+func hideDirectives(text []byte) []byte {
+	if !bytes.HasPrefix(text, []byte("%")) && !bytes.Contains(text, []byte("\n%")) {
+		return text
+	}
+	var at []int
+	yaml := false
+	whole := string(text)
+	for begin := 0; begin < len(text); {
+		line := whole[begin : begin+lineEnd(whole[begin:])]
+		bare := strings.TrimRight(line, "\r\n")
+		switch name, _, _ := strings.Cut(bare, " "); {
+		case strings.HasPrefix(bare, "--- ") || strings.HasPrefix(bare, "---\t"):
+			if len(at) == 0 {
+				return text
+			}
+			text = slices.Clone(text)
+			for _, i := range at {
+				text[i] = '#'
+			}
+			return text
+		case name == "%TAG":
+		case name == "%YAML" && (yaml || !strings.HasPrefix(strings.TrimLeft(bare[len(name):], " \t"), "1.")):
+			return text
+		case directive.MatchString(bare):
+			yaml = yaml || name == "%YAML"
+			at = append(at, begin)
+		case strings.TrimSpace(bare) != "" && !strings.HasPrefix(strings.TrimLeft(bare, " \t"), "#"):
+			return text
+		}
+		begin += len(line)
+	}
+	return text
+}
+
 // hideBreaks replaces the breaks of YAML 1.1 with private characters that the text doesn't contain, one for one, and
 // returns what puts them back; nil when there are none.
 func hideBreaks(text []byte) ([]byte, *strings.Replacer) {
@@ -130,25 +171,46 @@ func hideBreaks(text []byte) ([]byte, *strings.Replacer) {
 }
 
 // joinSurrogates answers the library's refusal of an escaped surrogate: where the escapes of a pair stand there, as
-// JSON writes a character beyond 16 bits, the text with the character itself.
+// JSON writes a character beyond 16 bits, the text with the character itself, for all pairs in that scalar.
 func joinSurrogates(text []byte, err error) ([]byte, bool) {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) || at.Message != "found invalid Unicode character escape code" {
 		return nil, false
 	}
 	begin := offset(text, at.Mark.Line, at.Mark.Column)
-	const pair = len(`\uD83D\uDE00`)
 	begin -= len(`\u`)
-	if begin < 0 || begin+pair > len(text) {
+	if begin < 0 {
 		return nil, false
 	}
-	var character string
-	if json.Unmarshal([]byte(`"`+string(text[begin:begin+pair])+`"`), &character) != nil || utf8.RuneCountInString(character) != 1 {
+	if _, ok := surrogatePair(text[begin:]); !ok {
 		return nil, false
 	}
 	joined := slices.Clone(text[:begin])
-	joined = append(joined, character...)
-	return append(joined, text[begin+pair:]...), true
+	for rest := text[begin:]; ; {
+		end := bytes.IndexAny(rest, "\\\"")
+		if end < 0 || rest[end] == '"' || end+2 > len(rest) {
+			return append(joined, rest...), true
+		}
+		joined, rest = append(joined, rest[:end]...), rest[end:]
+		if character, ok := surrogatePair(rest); ok {
+			joined, rest = append(joined, character...), rest[pair:]
+		} else {
+			joined, rest = append(joined, rest[:2]...), rest[2:]
+		}
+	}
+}
+
+const pair = len(`\uD83D\uDE00`)
+
+// surrogatePair reads the escapes of a pair at the beginning of a text.
+func surrogatePair(text []byte) (string, bool) {
+	if len(text) < pair || text[0] != '\\' || text[1] != 'u' || text[6] != '\\' || text[7] != 'u' {
+		return "", false
+	}
+	high, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	low, err2 := strconv.ParseUint(string(text[8:12]), 16, 16)
+	r := utf16.DecodeRune(rune(high), rune(low))
+	return string(r), err == nil && err2 == nil && r != utf8.RuneError
 }
 
 // offset returns where a line and a column lie in the text, or -1.
