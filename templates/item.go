@@ -48,6 +48,8 @@ type Item struct {
 	Run RunBrief
 	// Next is another item that waits for this person; nil for none.
 	Next *InboxRow
+	// Late is what the person had sent when something else happened first; nil otherwise.
+	Late *LateAnswer
 	// Changes is what changed since the page that was answered was opened; nil unless the answer came too late.
 	Changes *Changes
 }
@@ -73,7 +75,8 @@ type Note struct {
 type Handoff struct {
 	Progress string
 	Returned *Note
-	Issues   []string
+	// Issues are why the last submission wasn't accepted.
+	Issues []Issue
 }
 
 // Empty says that there is nothing to show.
@@ -139,6 +142,13 @@ type FieldChange struct {
 	Field         string
 	Before, After Value
 	Type          process.Type
+}
+
+// LateAnswer is a decision that came after the item was closed.
+type LateAnswer struct {
+	Title, Text string
+	// Typed is what was written into it, so that it can be kept elsewhere.
+	Typed []Member
 }
 
 // DecideForm is the form of a decision.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/apserver/ap/core/process"
@@ -194,7 +195,7 @@ func Subject(inputs json.RawMessage) string {
 	var parts []string
 	for _, m := range members {
 		v := ReadValue(m.Raw)
-		if v.Kind == NoValue || v.Kind == BoolValue || v.Kind >= ListValue || strings.TrimSpace(v.Text) == "" {
+		if v.Kind != TextValue && v.Kind != NumberValue || strings.TrimSpace(v.Text) == "" || isMoment(v.Text) {
 			continue
 		}
 		if parts = append(parts, Line(v.Text, 48)); len(parts) == 3 {
@@ -202,6 +203,12 @@ func Subject(inputs json.RawMessage) string {
 		}
 	}
 	return strings.Join(parts, " · ")
+}
+
+// isMoment says that a text is a time to the second, which tells no case apart.
+func isMoment(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil
 }
 
 // SafeLink returns a link that may be followed (http, https and mailto, with a host or an address), or "".

@@ -12,7 +12,9 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -67,8 +69,39 @@ func (b *bundle) browse() *browser {
 	})
 	w := &browser{t: b.t, url: b.url, ctx: ctx}
 	require.NoError(b.t, chromedp.Do(ctx))
+	w.watch()
 	w.size(1280, 900)
 	return w
+}
+
+// watch fails the test for whatever the browser complains about: a script's error, a breach of the content security
+// policy. A refused form's status is no complaint.
+func (w *browser) watch() {
+	w.t.Helper()
+	var mu sync.Mutex
+	var complaints []string
+	complain := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		complaints = append(complaints, fmt.Sprintf(format, args...))
+	}
+	require.NoError(w.t, chromedp.Listen(w.ctx, func(event any) {
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
+				complain("the browser says: %s (%s)", e.Entry.Text, e.Entry.URL)
+			}
+		case *runtime.EventExceptionThrown:
+			complain("a script failed: %s", e.ExceptionDetails.Text)
+		}
+	}))
+	_, err := chromedp.Call(w.ctx, log.Enable, cdp.Empty{})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		require.Empty(w.t, complaints)
+	})
 }
 
 func (w *browser) size(width, height int64) {

@@ -42,6 +42,9 @@ func filterURL(path string, q url.Values, cursor string, names ...string) string
 	return path + "?" + kept.Encode()
 }
 
+// pushURL tells a script that filters a list which address to show.
+func pushURL(w http.ResponseWriter, url string) { w.Header().Set("HX-Push-Url", url) }
+
 var inboxFilters = []string{"q", "process", "group", "mode", "overdue"}
 
 // inbox shows what waits for the person.
@@ -80,6 +83,7 @@ func (h *site) inbox(w http.ResponseWriter, r *http.Request) {
 	c.Now = page.Now
 	c.Live = filterURL("/inbox/now", q, query.Cursor, inboxFilters...)
 	c.Said = h.said(r)
+	pushURL(w, filterURL("/inbox", q, query.Cursor, inboxFilters...))
 	h.render(w, r, http.StatusOK, templates.InboxPage(c, view))
 }
 

@@ -48,6 +48,9 @@ func (h *site) showItem(w http.ResponseWriter, r *http.Request, id server.Identi
 	view := h.itemView(t, page, id)
 	if page.Open != nil && page.Mine {
 		view.Form = h.decideForm(r, t, page, id, a)
+		if len(a.issues) > 0 {
+			view.Handoff.Issues = nil // the form says so itself
+		}
 		if a.staleSince != "" {
 			changes, known, err := h.srv.Changes(r.Context(), id, t.st.ID, a.staleSince)
 			if err != nil {
@@ -58,6 +61,9 @@ func (h *site) showItem(w http.ResponseWriter, r *http.Request, id server.Identi
 		}
 	} else {
 		view.Next = h.nextItem(r, id, page.Item.ID)
+		if a.refusal != "" {
+			view.Late = &templates.LateAnswer{Title: a.refusal, Text: a.text, Typed: typedTexts(a.typed)}
+		}
 	}
 	title := templates.Words(view.Step) + " · " + templates.Words(view.Process)
 	switch {
@@ -72,6 +78,17 @@ func (h *site) showItem(w http.ResponseWriter, r *http.Request, id server.Identi
 		c.Live = "/items/" + page.Item.ID + "/now"
 	}
 	h.render(w, r, a.status, templates.ItemPage(c, view))
+}
+
+// typedTexts are the texts of a form that a person would not like to lose.
+func typedTexts(typed url.Values) []templates.Member {
+	var texts []templates.Member
+	for _, name := range []string{"note", "summary", "reason"} {
+		if text := written(typed.Get(name)); text != nil {
+			texts = append(texts, templates.Member{Name: name, Value: templates.Value{Kind: templates.TextValue, Text: *text}})
+		}
+	}
+	return texts
 }
 
 func (h *site) itemView(t teller, page *server.ItemPage, id server.Identity) templates.Item {
@@ -90,7 +107,7 @@ func (h *site) itemView(t teller, page *server.ItemPage, id server.Identity) tem
 		view.LastRejection = t.rejection(step)
 		view.Due = timeOf(page.Open.Due)
 		view.Overdue = pastDue(view.Due, page.Now)
-		view.Handoff = handoffOf(page.Open.Handoff)
+		view.Handoff = handoffOf(page.Open.Handoff, s)
 	}
 	if d := item.Decided; d != nil {
 		view.Decided = &templates.Decided{Decision: d.Decision, By: d.By, At: d.At, Note: d.Note, ByMe: d.By == id.By()}
@@ -112,11 +129,11 @@ func itemState(page *server.ItemPage) templates.ItemState {
 	return templates.ItemOpen
 }
 
-func handoffOf(v *run.HandoffView) templates.Handoff {
+func handoffOf(v *run.HandoffView, s *process.Step) templates.Handoff {
 	if v == nil {
 		return templates.Handoff{}
 	}
-	h := templates.Handoff{Progress: v.Progress, Issues: v.Issues}
+	h := templates.Handoff{Progress: v.Progress, Issues: explain(v.Issues, "output", s.Output)}
 	if v.Returned != nil {
 		h.Returned = &templates.Note{Text: v.Returned.Note, By: v.Returned.By, At: time.Time(v.Returned.At)}
 	}

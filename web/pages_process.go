@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -130,7 +131,7 @@ func versionDiff(from, to server.Version) *templates.VersionDiff {
 		old, now := hunk.FromLine, hunk.ToLine
 		var h templates.DiffHunk
 		for _, line := range hunk.Lines {
-			l := templates.DiffLine{Op: "=", Text: line.Content}
+			l := templates.DiffLine{Op: "=", Text: strings.TrimRight(line.Content, "\r\n")}
 			switch line.Kind {
 			case udiff.Delete:
 				l.Op, l.Old = "-", old

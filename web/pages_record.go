@@ -117,7 +117,8 @@ func telling(k process.Kind) bool {
 	return k == process.Agent || k == process.Task || k == process.Approve || k == process.WaitFor
 }
 
-// before finds the steps whose records led to a step: those just before it in the process, through waits and forks.
+// before finds the steps whose records led to a step: those just before it in the process, through waits and forks, and
+// what an approval before it approved.
 func (t teller) before(step int) []int {
 	var found []int
 	seen := map[int]bool{step: true}
@@ -128,9 +129,11 @@ func (t teller) before(step int) []int {
 				continue
 			}
 			seen[i] = true
-			if t.st.Steps[i].Current != nil && telling(t.doc.Steps[i].Kind) {
+			told := t.st.Steps[i].Current != nil && telling(t.doc.Steps[i].Kind)
+			if told {
 				found = append(found, i)
-			} else {
+			}
+			if !told || t.doc.Steps[i].Kind == process.Approve {
 				walk(i)
 			}
 		}

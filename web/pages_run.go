@@ -46,6 +46,7 @@ func (h *site) runs(w http.ResponseWriter, r *http.Request) {
 	if page.NextCursor != "" {
 		view.Next = filterURL("/runs", q, page.NextCursor, "process", "state")
 	}
+	pushURL(w, filterURL("/runs", q, query.Cursor, "process", "state"))
 	h.render(w, r, http.StatusOK, templates.RunsPage(h.chrome(r, "Runs", "runs"), view))
 }
 
@@ -117,7 +118,9 @@ func (h *site) runView(t teller, id server.Identity) templates.Run {
 	for i, s := range t.page.View.Steps {
 		view.Steps = append(view.Steps, t.runStep(i, s))
 		if rec := st.Steps[i].Current; rec != nil && telling(t.doc.Steps[i].Kind) {
-			view.Records = append(view.Records, t.current(i))
+			if rec.Decision != "rejected" || st.Over() {
+				view.Records = append(view.Records, t.current(i))
+			}
 			view.Files = append(view.Files, t.files(t.doc.Steps[i].ID, rec)...)
 		}
 		for _, rec := range st.Steps[i].History {
