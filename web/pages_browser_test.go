@@ -116,7 +116,7 @@ func (w *browser) size(width, height int64) {
 func (w *browser) scheme(name string) {
 	w.t.Helper()
 	_, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
 	require.NoError(w.t, err)
 }

@@ -462,7 +462,7 @@ func TestKeysOfTheInbox(t *testing.T) {
 	press("/")
 	w.until("document.activeElement.id === 'search'")
 	press("j")
-	require.Equal(t, "j", eval[string](w, "document.querySelector('#search').value"), "typing is typing")
+	require.Contains(t, eval[string](w, "document.querySelector('#search').value"), "j", "typing is typing")
 	w.open("/inbox")
 	press("j")
 	w.leave(chromedp.KeyEvent(kb.Enter))
