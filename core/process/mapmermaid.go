@@ -92,7 +92,7 @@ func (m *mermaid) edge(e flowEdge) {
 	case receivedEdge:
 		label = "Received"
 	case timeoutEdge:
-		label = "After "+durationWords(*m.flow.nodes[e.from].step.Timeout)
+		label = "After " + durationWords(*m.flow.nodes[e.from].step.Timeout)
 	}
 	if label == "" {
 		m.line("  %s %s %s", from, arrow, to)
