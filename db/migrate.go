@@ -82,6 +82,9 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err := applyMigrations(ctx, pool.DB, files); err != nil {
 		return fmt.Errorf("bring %s from schema %d to %d: %w", file, version, newest, err)
 	}
+	if err := syncDir(d.dir); err != nil {
+		return fmt.Errorf("open %s: %w", file, err)
+	}
 	d.opts.Logger.Info("schema applied", "file", file, "from", version, "to", newest)
 	return nil
 }

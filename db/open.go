@@ -102,6 +102,9 @@ func (d *DB) prepare() error {
 		if err := os.MkdirAll(d.dir, 0o700); err != nil {
 			return fmt.Errorf("make the data directory %s: %w; name another with --data", d.dir, err)
 		}
+		if err := syncDir(filepath.Dir(filepath.Clean(d.dir))); err != nil {
+			return fmt.Errorf("make the data directory %s: %w", d.dir, err)
+		}
 	case err != nil:
 		return fmt.Errorf("read the data directory %s: %w; name another with --data", d.dir, err)
 	case !info.IsDir():

@@ -78,7 +78,7 @@ func collectStatements(t *testing.T) []string {
 	require.NoError(t, s.Delete("token"))
 	changes, end := d.Changes()
 	defer end()
-	require.NoError(t, d.Write(context.Background(), func(server.Writer) error { return nil }))
+	require.NoError(t, d.Write(context.Background(), func(w server.Writer) error { return w.SetSetting("a", "1") }))
 	<-changes
 	return slices.Sorted(maps.Keys(seen))
 }

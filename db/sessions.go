@@ -14,7 +14,8 @@ import (
 )
 
 // sessions keeps browser sessions in the database, by a hash of their token: whoever reads the database, or a backup,
-// can't sign in with it. Their times are real ones, never those of a moved clock.
+// can't sign in with it. Their times are real ones, never those of a moved clock. Nobody is told of their changes: a page
+// that shows what is new would otherwise cause the next change itself, by being seen.
 type sessions struct {
 	d *DB
 	// cleaned is when expired sessions were last removed, in Unix milliseconds.
@@ -55,11 +56,11 @@ func (s *sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	clean := now-last >= cleanEvery.Milliseconds() && s.cleaned.CompareAndSwap(last, now)
 	err := s.d.write(ctx, func(t *tx) error {
 		if clean {
-			if _, err := t.exec(sqlExpireSessions, now); err != nil {
+			if _, err := t.quietly(sqlExpireSessions, now); err != nil {
 				return err
 			}
 		}
-		_, err := t.exec(sqlPutSession, tokenHash(token), data, ms(expiry))
+		_, err := t.quietly(sqlPutSession, tokenHash(token), data, ms(expiry))
 		return err
 	})
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 // DeleteCtx implements scs.CtxStore.
 func (s *sessions) DeleteCtx(ctx context.Context, token string) error {
 	err := s.d.write(ctx, func(t *tx) error {
-		_, err := t.exec(sqlDelSession, tokenHash(token))
+		_, err := t.quietly(sqlDelSession, tokenHash(token))
 		return err
 	})
 	if err != nil {

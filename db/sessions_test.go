@@ -44,6 +44,22 @@ func TestSessions(t *testing.T) {
 		require.Zero(t, n)
 	})
 
+	t.Run("TellsNobody", func(t *testing.T) {
+		d := open(t, t.TempDir(), db.Options{})
+		require.NoError(t, d.Write(t.Context(), set("a", "1")))
+		changes, end := d.Changes()
+		defer end()
+		require.NoError(t, d.Sessions().Commit("token", []byte("data"), time.Now().Add(time.Hour)))
+		require.NoError(t, d.Sessions().Delete("token"))
+		select {
+		case <-changes:
+			require.Fail(t, "a session is nobody's business")
+		default:
+		}
+		require.NoError(t, d.Write(t.Context(), set("a", "2")))
+		<-changes
+	})
+
 	t.Run("RemovesExpiredOnes", func(t *testing.T) {
 		// The first session that a store writes takes the expired ones with it.
 		require.NoError(t, d.Sessions().Commit("new", []byte("new"), time.Now().Add(time.Hour)))

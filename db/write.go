@@ -17,9 +17,20 @@ type tx struct {
 	w *writer
 	// wrote says that the write has changed something.
 	wrote bool
+	// notable says that the transaction has changed something that subscribers want to know of.
+	notable bool
 }
 
 func (t *tx) exec(q string, args ...any) (sql.Result, error) {
+	res, err := t.quietly(q, args...)
+	if err == nil {
+		t.notable = true
+	}
+	return res, err
+}
+
+// quietly writes what no subscriber wants to know of.
+func (t *tx) quietly(q string, args ...any) (sql.Result, error) {
 	res, err := t.conn.exec(q, args...)
 	if err == nil {
 		t.wrote = true // a statement that fails has changed nothing
@@ -129,7 +140,7 @@ func (t *tx) RevokeAgent(name string, at time.Time) error {
 }
 
 func (t *tx) TouchAgent(name string, at time.Time) error {
-	if err := t.one(sqlTouchAgent, name, ms(at)); err != nil {
+	if err := changedOne(t.quietly(sqlTouchAgent, name, ms(at))); err != nil {
 		return fmt.Errorf("agent %s: %w", name, err)
 	}
 	return nil
@@ -143,8 +154,9 @@ func (t *tx) SetSetting(key, value string) error {
 }
 
 // one runs a statement that has to change one row; ErrNotFound if it changed none.
-func (t *tx) one(q string, args ...any) error {
-	res, err := t.exec(q, args...)
+func (t *tx) one(q string, args ...any) error { return changedOne(t.exec(q, args...)) }
+
+func changedOne(res sql.Result, err error) error {
 	if err != nil {
 		return err
 	}

@@ -154,12 +154,15 @@ func (w *writer) batch(first *job) {
 	}
 	if wrote {
 		w.commits.observe(len(jobs), start)
+	}
+	if wrote && w.tx.notable {
 		w.changes.notify()
 	}
 }
 
 // begin opens the transaction. It waits for other processes, and no longer than the busy timeout.
 func (w *writer) begin() error {
+	w.tx.notable = false
 	release := w.turn.take()
 	_, err := w.conn.exec(sqlBeginWrite)
 	release()
