@@ -248,9 +248,9 @@ func (a *app) demoInvite(ctx context.Context, site *site, mira server.Identity) 
   sign in    %s%s%s (no password)
 
 Try this: reject the new supplier with a note, see the agent take your note up here below, then approve.
-Beside the demo, the command line works too: ap runs --data %s
+Beside the demo, the command line works too: %s runs --data %s
 Ctrl-C ends the demo.
-`, bold, plural(len(inbox.Items), "item"), plain, bold, site.url, plain, bold, demoPerson, plain, site.settings.Data)
+`, bold, plural(len(inbox.Items), "item"), plain, bold, site.url, plain, bold, demoPerson, plain, os.Args[0], site.settings.Data)
 	return nil
 }
 

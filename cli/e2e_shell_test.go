@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/apserver/ap/conformance/fixtures"
 	"github.com/apserver/ap/core/run"
@@ -344,6 +347,41 @@ func workStep(t *testing.T, agent *toolClient, work demoWork, next string) {
 		"output":   map[string]any{"registeredName": "A", "risk": "low"},
 		"evidence": []any{map[string]any{"kind": "file", "ref": file.ID}},
 		"summary":  "Looked it up.", "next": next, "reason": "Nothing found.", "requestId": newRequestID()}, nil))
+}
+
+func TestCommandsBesideAServerWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.publish("new-supplier", "purchasing")
+	s := p.serve("--dev", "--addr", "127.0.0.1:0")
+	agent := s.agent("worker")
+	var group errgroup.Group
+	for i := range 6 {
+		group.Go(func() error {
+			for range 3 {
+				r := p.run("run", "new-supplier", "--input", "supplier=A", "--input", "country=AT", "--input", fmt.Sprintf("yearlySpend=%d", i), "--quiet")
+				if r.status != 0 {
+					return errors.New(r.err)
+				}
+				if r = p.run("group", "add", "purchasing", fmt.Sprintf("person-%d@example.com", i)); r.status != 0 {
+					return errors.New(r.err)
+				}
+			}
+			return nil
+		})
+		group.Go(func() error {
+			for range 20 {
+				err := agent.call(t.Context(), "start_run", map[string]any{"process": "new-supplier", "requestId": newRequestID(),
+					"inputs": map[string]any{"supplier": "B", "country": "AT", "yearlySpend": i}}, nil)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Contains(t, p.ok("verify"), "138 runs checked")
 }
 
 func TestASecondServerOnTheDirectoryIsRefusedNamingTheFirst(t *testing.T) {
