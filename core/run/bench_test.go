@@ -90,16 +90,12 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-func BenchmarkApply(b *testing.B) {
+func BenchmarkFold(b *testing.B) {
 	r := newBenchRun(64)
 	b.ReportAllocs()
 	for b.Loop() {
-		var st *run.State
-		for _, e := range r.entries {
-			var err error
-			if st, err = run.Apply(r.doc, st, e.Event); err != nil {
-				b.Fatal(err)
-			}
+		if _, err := run.Fold(r.doc, nil, r.entries); err != nil {
+			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.entries)), "ns/event")

@@ -174,14 +174,35 @@ func (f *fold) dataChanged() { f.st.data = new(dataCache) }
 // Apply folds one event into a state (nil before RunStarted) and returns the new state; st is not changed. An event
 // that can't follow is an error: the journal is damaged or was written by a newer version.
 func Apply(doc *process.Document, st *State, ev Event) (*State, error) {
-	p, err := ev.Payload()
-	if err != nil {
+	f := newFold(doc, st, Env{})
+	if err := f.applyEvent(ev); err != nil {
 		return nil, err
 	}
-	ev.At = ev.At.UTC()
+	return f.done(), nil
+}
+
+// Fold is Apply for the entries of a journal, one after the other. It copies what changes once, not once an entry.
+func Fold(doc *process.Document, st *State, entries []Entry) (*State, error) {
+	if len(entries) == 0 {
+		return st, nil
+	}
 	f := newFold(doc, st, Env{})
-	if err := f.fold(ev, p); err != nil {
-		return nil, fmt.Errorf("event %s can't follow: %w", ev.Type, err)
+	for i := range entries {
+		if err := f.applyEvent(entries[i].Event); err != nil {
+			return nil, fmt.Errorf("folding entry %d: %w", entries[i].Seq, err)
+		}
 	}
 	return f.done(), nil
+}
+
+func (f *fold) applyEvent(ev Event) error {
+	p, err := ev.Payload()
+	if err != nil {
+		return err
+	}
+	ev.At = ev.At.UTC()
+	if err := f.fold(ev, p); err != nil {
+		return fmt.Errorf("event %s can't follow: %w", ev.Type, err)
+	}
+	return nil
 }

@@ -82,6 +82,9 @@ func TestApplyToADamagedJournal(t *testing.T) {
 		require.NoError(t, err)
 		st = next
 	}
+	entries := run.Seal("r_1", 0, nil, events)
+	_, err := run.Fold(doc, nil, append(entries[:5:5], entries[6:]...))
+	require.ErrorContains(t, err, "folding entry ")
 }
 
 func TestApplyRefusesWhatANewerServerWrote(t *testing.T) {

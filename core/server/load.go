@@ -98,12 +98,13 @@ func (s *Server) foldOn(r Reader, doc *process.Document, row RunRow, from folded
 
 // fold applies entries and checks that they end where the run's row says.
 func fold(doc *process.Document, row RunRow, from foldedRun, entries []run.Entry) (foldedRun, error) {
+	st, err := run.Fold(doc, from.state, entries)
+	if err != nil {
+		return foldedRun{}, fmt.Errorf("run %s: %w", row.ID, err)
+	}
+	from.state = st
 	for _, e := range entries {
-		next, err := run.Apply(doc, from.state, e.Event)
-		if err != nil {
-			return foldedRun{}, fmt.Errorf("folding entry %d of run %s: %w", e.Seq, row.ID, err)
-		}
-		from = foldedRun{next, e.Hash, from.bytes + len(e.Data) + entryWeight}
+		from.head, from.bytes = e.Hash, from.bytes+len(e.Data)+entryWeight
 	}
 	if from.state == nil || from.state.Seq != row.Seq || !bytes.Equal(from.head, row.Head) {
 		return foldedRun{}, fmt.Errorf("the journal of run %s doesn't end where its row says: see `ap verify`", row.ID)
@@ -129,11 +130,9 @@ func (s *Server) foldTo(r Reader, runID string, seq int) (*process.Document, *ru
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the journal of run %s: %w", runID, err)
 	}
-	var st *run.State
-	for _, e := range entries {
-		if st, err = run.Apply(doc, st, e.Event); err != nil {
-			return nil, nil, fmt.Errorf("folding entry %d of run %s: %w", e.Seq, runID, err)
-		}
+	st, err := run.Fold(doc, nil, entries)
+	if err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if st == nil || st.Seq != seq {
 		return nil, nil, fmt.Errorf("the journal of run %s has no entry %d: see `ap verify`", runID, seq)
