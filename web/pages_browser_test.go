@@ -134,6 +134,12 @@ func (w *browser) forgetCookies() {
 	require.NoError(w.t, err)
 }
 
+func (w *browser) forgetCache() {
+	w.t.Helper()
+	_, err := chromedp.Call(w.ctx, network.ClearBrowserCache, cdp.Empty{})
+	require.NoError(w.t, err)
+}
+
 // do runs steps with patience.
 func (w *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	w.t.Helper()

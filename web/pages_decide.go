@@ -110,7 +110,8 @@ func (h *site) refuseDecision(w http.ResponseWriter, r *http.Request, id server.
 		h.refused(w, r, err, "deciding a work item")
 		return
 	case refusal.Code == run.Stale:
-		a.status, a.refusal, a.text, a.staleSince = http.StatusConflict, "", "", typed.Get("snapshot")
+		a.status, a.refusal, a.text = http.StatusConflict, "", ""
+		a.stale, a.since = true, typed.Get("snapshot")
 	case refusal.Code == run.NotAccepted, refusal.Code == run.Invalid && len(refusal.Issues) > 0:
 		step := page.Document.Step(page.Item.StepID)
 		a.issues = explain(refusal.Issues, "output", step.Output)

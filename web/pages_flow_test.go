@@ -196,6 +196,82 @@ func TestStaleDecisionShowsWhatChangedAndKeepsWhatWasTyped(t *testing.T) {
 	w.press("Complete")
 	w.sees("Completed. What you entered is on record.")
 	require.JSONEq(t, `{"agenda":["09:00 Coffee","10:00 Tour of the house"]}`, string(b.stepData(runID, "plan")["output"]))
+
+	initiator := b.browse()
+	initiator.signIn(olga, "/items/"+b.openItem(runID))
+	require.ElementsMatch(t, []string{"Desk", "Plan"}, eval[[]string](initiator, `[...document.querySelectorAll(".said-card h2 > span:first-child")].map((e) => e.textContent)`),
+		"every branch that led here is told")
+}
+
+func TestADecisionOnAnUnknownSnapshotIsStale(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	w := b.browse()
+	w.signIn(mira, "/items/"+b.openItem(runID))
+	eval[bool](w, `(document.querySelector("[name=snapshot]").value = "made up") !== ""`)
+	w.press("Approve")
+	require.Contains(t, w.alert(), "What the page showed before isn't known any more.")
+	w.press("Approve")
+	w.sees("Approved. Your decision is on record.")
+}
+
+func TestEnterInATextFieldDecidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	b.decide(mira, runID, func(a *server.DecideArgs) { a.Decision = "approved" })
+	w := b.browse()
+	for _, scripts := range []bool{true, false} {
+		w.scripts(scripts)
+		w.signIn(joe, "/items/"+b.openItem(runID))
+		eval[bool](w, "window.leaving = true")
+		w.fill("total", "58200.00"+kb.Enter)
+		w.fill("UTC offset", kb.Enter)
+		require.True(t, eval[bool](w, "window.leaving"), "the page is still the same")
+		w.press("Sign out")
+	}
+}
+
+func TestAnActionOnARunOutlivesTheSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	w := b.browse()
+	w.signIn(olga, "/runs/"+runID)
+	w.fill("Reason", "The budget is gone.")
+	w.forgetCookies()
+	w.press("Cancel run")
+	w.signInHere(olga)
+	w.until("location.pathname === " + quote("/runs/"+runID))
+	require.Equal(t, "The budget is gone.", eval[string](w, byRole("textbox", "Reason")+".value"))
+	require.Equal(t, run.RunWaiting, b.view(runID).Run.State)
+}
+
+func TestFirstLoadIsLight(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 60 {
+		b.start(b.person(mira), "welcome-colleague", run.Live, `{"name":"Ada Lovelace","firstDay":"2027-01-04","firstDayAt":"2027-01-04T09:00:00+01:00","mentor":"mira@example.com"}`)
+	}
+	w := b.browse()
+	w.signIn(mira, "/processes")
+	for _, path := range []string{"/inbox", "/runs", "/items/" + b.itemFor(mira)} {
+		w.forgetCache()
+		w.open(path)
+		weight := eval[int](w, `performance.getEntries().filter((e) => e.transferSize !== undefined && !e.name.endsWith("/events")).reduce((sum, e) => sum + e.transferSize, 0)`)
+		require.Less(t, weight, 100<<10, path)
+		require.Greater(t, weight, 10<<10, "%s: something was counted", path)
+	}
+}
+
+// itemFor is the oldest item that waits for a person.
+func (b *bundle) itemFor(email string) string {
+	b.t.Helper()
+	page, err := b.srv.Inbox(context.Background(), b.person(email), server.InboxQuery{Limit: 1})
+	require.NoError(b.t, err)
+	require.NotEmpty(b.t, page.Items)
+	return page.Items[0].Item.ID
 }
 
 func TestDoubleClickDecidesOnce(t *testing.T) {

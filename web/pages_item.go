@@ -24,9 +24,8 @@ func (h *site) item(w http.ResponseWriter, r *http.Request) {
 	a := reply{status: http.StatusOK}
 	if typed, ok := h.takeTyped(r, id); ok && page.Open != nil && page.Mine {
 		a.typed, a.restored = typed, true
-		if was := typed.Get("snapshot"); was != "" && was != page.Open.Snapshot {
-			a.staleSince = was
-		}
+		a.since = typed.Get("snapshot")
+		a.stale = a.since != page.Open.Snapshot
 	}
 	h.showItem(w, r, id, page, a)
 }
@@ -39,8 +38,9 @@ type reply struct {
 	refusal  string
 	text     string
 	issues   []templates.Issue
-	// staleSince is the snapshot that the answer was given on, when it is no longer current.
-	staleSince string
+	// stale says that run data has changed since the answer was begun; since is the snapshot it was begun on.
+	stale bool
+	since string
 }
 
 func (h *site) showItem(w http.ResponseWriter, r *http.Request, id server.Identity, page *server.ItemPage, a reply) {
@@ -51,8 +51,8 @@ func (h *site) showItem(w http.ResponseWriter, r *http.Request, id server.Identi
 		if len(a.issues) > 0 {
 			view.Handoff.Issues = nil // the form says so itself
 		}
-		if a.staleSince != "" {
-			changes, known, err := h.srv.Changes(r.Context(), id, t.st.ID, a.staleSince)
+		if a.stale {
+			changes, known, err := h.srv.Changes(r.Context(), id, t.st.ID, a.since)
 			if err != nil {
 				h.refused(w, r, err, "comparing run data")
 				return
