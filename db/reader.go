@@ -49,6 +49,14 @@ func (r reader) Process(name string) (server.ProcessRow, error) {
 	return row.row(), nil
 }
 
+func (r reader) Latest(process string) (int, error) {
+	var latest int
+	if err := r.get(&latest, sqlLatest, process); err != nil {
+		return 0, fmt.Errorf("latest version of %s: %w", process, err)
+	}
+	return latest, nil
+}
+
 type versionRow struct {
 	Process     string `db:"process"`
 	Number      int    `db:"number"`

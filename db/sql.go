@@ -13,6 +13,7 @@ import (
 const (
 	sqlProcessCols    = `SELECT name, draft_hash, draft_source, draft_at, latest FROM processes `
 	sqlProcess        = sqlProcessCols + `WHERE name = +?`
+	sqlLatest         = `SELECT latest FROM processes WHERE name = +?`
 	sqlProcesses      = sqlProcessCols + `WHERE name > +? ORDER BY name LIMIT +?`
 	sqlPublishedNames = `SELECT name FROM processes WHERE latest > 0 ORDER BY name`
 	sqlPublished      = sqlProcessCols + `WHERE latest > 0 AND name > +? ORDER BY name LIMIT +?`

@@ -89,8 +89,8 @@ func (s *Server) startRun(ctx context.Context, id Identity, a *arguments) (*run.
 
 // startable finds the version of a process that a caller may start.
 func (s *Server) startable(r Reader, id Identity, name string, version int) (*process.Document, int, error) {
-	row, err := r.Process(name)
-	if errors.Is(err, ErrNotFound) || err == nil && row.Latest == 0 {
+	latest, err := r.Latest(name)
+	if errors.Is(err, ErrNotFound) || err == nil && latest == 0 {
 		return nil, 0, s.unknownProcess(r, name, true)
 	}
 	if err != nil {
@@ -100,11 +100,11 @@ func (s *Server) startable(r Reader, id Identity, name string, version int) (*pr
 		return nil, 0, forbidden("This agent isn't open to the process %s", name)
 	}
 	if version == 0 {
-		version = row.Latest
+		version = latest
 	}
 	doc, number, err := s.document(r, name, version)
 	if errors.Is(err, ErrNotFound) {
-		return nil, 0, notFound("The process %s has no version %d; its latest is %d", name, version, row.Latest)
+		return nil, 0, notFound("The process %s has no version %d; its latest is %d", name, version, latest)
 	}
 	return doc, number, err
 }

@@ -42,6 +42,8 @@ type Reader interface {
 	// Processes lists processes by name; published restricts it to those with a version.
 	Processes(published bool, after string, limit int) ([]ProcessRow, error)
 	Process(name string) (ProcessRow, error)
+	// Latest is the number of a process's latest version, 0 when nothing is published.
+	Latest(process string) (int, error)
 	// Version returns a published version; number 0 is the latest.
 	Version(process string, number int) (Version, error)
 	// Versions lists a process's versions, newest first.

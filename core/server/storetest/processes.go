@@ -35,12 +35,15 @@ func testProcesses(t *testing.T, open Open) {
 		require.Len(t, all, 2)
 		require.Equal(t, 2, all[0].Number)
 		require.Equal(t, 2, read(b, func(r server.Reader) (server.ProcessRow, error) { return r.Process("supplier") }).Latest)
+		require.Equal(t, 2, read(b, func(r server.Reader) (int, error) { return r.Latest("supplier") }))
 	})
 
 	t.Run("KnowsWhatIsMissing", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, open)
 		_, err := tryRead(b, func(r server.Reader) (server.ProcessRow, error) { return r.Process("nothing") })
+		require.ErrorIs(t, err, server.ErrNotFound)
+		_, err = tryRead(b, func(r server.Reader) (int, error) { return r.Latest("nothing") })
 		require.ErrorIs(t, err, server.ErrNotFound)
 		for _, n := range []int{0, 2} {
 			_, err = tryRead(b, func(r server.Reader) (server.Version, error) { return r.Version("nothing", n) })
