@@ -20,6 +20,8 @@ type Document struct {
 	Body string
 	// Hash is the content hash of protocol.md 1.7, in lower-case hex.
 	Hash string
+	// index finds steps by id. Only a parsed document has it, and only when it is long.
+	index map[string]int
 }
 
 // Kind is what completes a step: the one kind key it carries (protocol.md 1.3).
@@ -171,12 +173,30 @@ func (f Field) MarshalJSON() ([]byte, error) {
 
 // Index returns the position of the step with that id, or -1.
 func (d *Document) Index(id string) int {
+	if d.index != nil {
+		if i, ok := d.index[id]; ok {
+			return i
+		}
+		return -1
+	}
 	for i := range d.Steps {
 		if d.Steps[i].ID == id {
 			return i
 		}
 	}
 	return -1
+}
+
+// makeIndex makes the index where looking through the steps would take longer.
+func (d *Document) makeIndex() {
+	const few = 16
+	if len(d.Steps) <= few {
+		return
+	}
+	d.index = make(map[string]int, len(d.Steps))
+	for i := range d.Steps {
+		d.index[d.Steps[i].ID] = i
+	}
 }
 
 // Step returns the step with that id, or nil.

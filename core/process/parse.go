@@ -64,5 +64,6 @@ func (c *checker) parse(src []byte) {
 	c.reportNulls()
 	if !c.failed {
 		c.doc.Hash = contentHash(root, c.doc.Body)
+		c.doc.makeIndex()
 	}
 }

@@ -415,8 +415,7 @@ func (p CancelledPayload) apply(f *fold, ev Event) error {
 // (protocol.md 6).
 func (f *fold) end(state RunState, note *string, ev Event) {
 	for i := range f.st.Steps {
-		switch f.st.Steps[i].State {
-		case StepReady, StepClaimed, StepWaiting:
+		if f.st.Steps[i].underWay() {
 			f.settle(i, StepCancelled)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apserver/ap/core/process"
 	"github.com/apserver/ap/core/run"
@@ -134,5 +135,32 @@ func BenchmarkViewJSON(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkWide is the worst that one write can bring: a fork as wide as a file may be, whose branches' timers are all
+// due at once.
+func BenchmarkWide(b *testing.B) {
+	const wide = 5000
+	var src strings.Builder
+	src.WriteString("---\nname: wide\ndescription: As wide as can be.\nsteps:\n- {id: fork, parallel: [")
+	for i := range wide {
+		fmt.Fprintf(&src, "b%d,", i)
+	}
+	src.WriteString("]}\n- {id: done, finish: done}\n")
+	for i := range wide {
+		fmt.Fprintf(&src, "- {id: b%d, wait: 1m, next: join}\n", i)
+	}
+	doc, issues := process.Parse([]byte(src.String()+"---\n"), process.Options{})
+	if doc == nil {
+		b.Fatal(issues)
+	}
+	env := run.Env{Now: t0}
+	started := run.Decide(doc, nil, run.Start{RunID: "r_1", By: mira, Human: true}, env).State
+	env.Now = env.Now.Add(time.Hour)
+	for b.Loop() {
+		if _, st := run.Advance(doc, started, env); !st.Over() {
+			b.Fatal(st.State)
+		}
 	}
 }

@@ -20,21 +20,19 @@ func (f *fold) join(fork string, at time.Time) {
 	if f.over() {
 		return
 	}
-	joined := map[string]bool{}
 	for i := range f.doc.Steps {
-		d := &f.doc.Steps[i]
-		if d.Fork != fork {
-			continue
-		}
-		switch f.st.Steps[i].State {
-		case StepReady, StepClaimed, StepWaiting:
+		if f.doc.Steps[i].Fork == fork && f.st.Steps[i].underWay() {
 			return
-		case StepDone:
-			joined[d.Branch] = true
+		}
+	}
+	begun := map[string]bool{}
+	for i := range f.doc.Steps {
+		if d := &f.doc.Steps[i]; d.Fork == fork && f.st.Steps[i].State == StepDone {
+			begun[d.Branch] = true
 		}
 	}
 	s := f.doc.Step(fork)
-	if len(joined) < len(s.Branches) {
+	if len(begun) < len(s.Branches) {
 		return
 	}
 	f.emit(at, bySystem, JoinPayload{Step: fork})

@@ -96,6 +96,11 @@ type Step struct {
 	Joined int
 }
 
+// underWay says that the step was reached and is not finished.
+func (s *Step) underWay() bool {
+	return s.State == StepReady || s.State == StepClaimed || s.State == StepWaiting
+}
+
 // Record is one completion of a step as run data shows it (protocol.md 2). Output and Evidence are nil where that
 // kind of step records none.
 type Record struct {
