@@ -13,8 +13,8 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// maxStatements bounds the prepared statements of a connection; the shapes of all queries are fewer.
-const maxStatements = 400
+// maxStatements bounds the prepared statements of a connection. Filters make more different ones than are in use at a time.
+const maxStatements = 150
 
 // conn is one connection, used by one goroutine at a time, with the statements it has prepared.
 type conn struct {

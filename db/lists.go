@@ -3,6 +3,7 @@ package db
 import (
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,8 +44,12 @@ func (r runRow) row() server.RunRow {
 // runStates are the states of runs: the index keeps each apart, and a list of all merges them.
 var runStates = []run.RunState{run.RunActive, run.RunWaiting, run.RunEnded, run.RunCancelled}
 
-// probe is how many rows of a list are counted to find the shortest.
-const probe = 1000
+const (
+	// probe is how many rows of a list are counted to find the shortest.
+	probe = 1000
+	// maxProbes is how many inputs' lists are.
+	maxProbes = 8
+)
 
 // Runs lists runs by one of several lists that are each in order: those of a process and a state, and those of each
 // input's value. The shortest is walked, and the others only looked into.
@@ -115,7 +120,7 @@ func (r reader) shortest(q server.RunQuery, keys [][]byte) (int, error) {
 			return 0, err
 		}
 	}
-	for i, key := range keys {
+	for i, key := range keys[:min(len(keys), maxProbes)] {
 		var n int
 		if err := r.get(&n, sqlProbeInput, key, probe); err != nil {
 			return 0, err
@@ -171,13 +176,17 @@ func (b *query) before(q server.RunQuery) (started, id string) {
 	return b.arg(at), b.arg(q.AfterID)
 }
 
+// hasInputs asks for a run that has all keys. They are one argument, so that the statement is the same for any number.
 func (b *query) hasInputs(started, id string, keys [][]byte) string {
-	var s strings.Builder
-	for _, key := range keys {
-		s.WriteString(" AND EXISTS (SELECT 1 FROM run_inputs WHERE key = " + b.arg(key) + " AND started_at = " + started +
-			" AND run_id = " + id + ")")
+	if len(keys) == 0 {
+		return ""
 	}
-	return s.String()
+	list := make([]string, len(keys))
+	for i, key := range keys {
+		list[i] = `"` + hex.EncodeToString(key) + `"`
+	}
+	return " AND NOT EXISTS (SELECT 1 FROM json_each(" + b.arg("["+strings.Join(list, ",")+"]") + ") k WHERE NOT EXISTS " +
+		"(SELECT 1 FROM run_inputs x WHERE x.key = unhex(k.value) AND x.started_at = " + started + " AND x.run_id = " + id + "))"
 }
 
 // inputKey is what runs are found by: a hash over the process, the field and the value's canonical JSON. Each is

@@ -197,5 +197,6 @@ func mayScan(q, step string) bool {
 	case q == sqlCounts:
 		return strings.Contains(step, "items") || strings.Contains(step, "ready") || step == "SCAN CONSTANT ROW"
 	}
-	return strings.HasPrefix(step, "SCAN (subquery") || strings.HasSuffix(step, "VALUES CLAUSE")
+	return strings.HasPrefix(step, "SCAN (subquery") || strings.HasSuffix(step, "VALUES CLAUSE") ||
+		strings.HasPrefix(step, "SCAN k VIRTUAL TABLE")
 }

@@ -99,55 +99,6 @@ func TestWritersTakeTurns(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// The writes that share a transaction with one that fails half way run again, and come to what they came to alone.
-func TestWritesRunAgainWhenAnotherFailsHalfWay(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir(), db.Options{})
-	publish(t, d)
-	p := firstEntry("r_1")
-	appendNext(t, d, &p)
-
-	// The first write holds the transaction open until the others have come.
-	var runs [4]atomic.Int32
-	working, others := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	errs := make([]error, 4)
-	var wg sync.WaitGroup
-	write := func(i int, fn func(server.Writer) error) {
-		wg.Go(func() {
-			errs[i] = d.Write(context.Background(), func(w server.Writer) error {
-				runs[i].Add(1)
-				return fn(w)
-			})
-		})
-	}
-	write(0, func(w server.Writer) error {
-		once.Do(func() { close(working); <-others })
-		return increment("zero")(w)
-	})
-	<-working
-	refused := errors.New("refused")
-	list := nextEntry(&p)
-	write(1, func(w server.Writer) error { return w.Append(p, list, nil) })
-	write(2, func(w server.Writer) error { return errors.Join(w.SetSetting("two", "1"), refused) })
-	write(3, func(server.Writer) error { return refused }) // it has written nothing, so nobody else is concerned
-	go func() {
-		time.Sleep(20 * time.Millisecond) // for the three to be queued; without that the test only proves less
-		close(others)
-	}()
-	wg.Wait()
-	require.NoError(t, errs[0])
-	require.NoError(t, errs[1])
-	require.ErrorIs(t, errs[2], refused)
-	require.ErrorIs(t, errs[3], refused)
-	require.Equal(t, "1", setting(t, d, "zero"))
-	require.Empty(t, setting(t, d, "two"))
-	require.Equal(t, 2, projectionOf(t, d, "r_1").Run.Seq)
-	require.EqualValues(t, 1, runs[2].Load())
-	require.EqualValues(t, 1, runs[3].Load())
-	require.EqualValues(t, 2, runs[0].Load())
-}
-
 func TestCloseFinishesTheWritesThatWait(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -131,6 +131,22 @@ func testRuns(t *testing.T, open Open) {
 		require.Empty(t, runIDs(b, server.RunQuery{Inputs: map[string]string{"a": `b"c"`}}))
 	})
 
+	t.Run("AsksForAnyNumberOfInputs", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, open)
+		p := newRun("r_1", "supplier", epoch)
+		p.Inputs = map[string]string{}
+		for i := range 3000 {
+			p.Inputs[fmt.Sprint("field-", i)] = fmt.Sprint(i)
+		}
+		b.start(p)
+		b.start(newRun("r_2", "supplier", epoch))
+		require.Equal(t, []string{"r_1"}, runIDs(b, server.RunQuery{Inputs: p.Inputs, Process: "supplier"}))
+		require.Equal(t, []string{"r_1"}, runIDs(b, server.RunQuery{Inputs: p.Inputs, State: run.RunActive}))
+		p.Inputs["field-2999"] = "0"
+		require.Empty(t, runIDs(b, server.RunQuery{Inputs: p.Inputs}))
+	})
+
 	t.Run("ListsDueRunsEarliestFirst", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, open)
