@@ -15,9 +15,6 @@ func (f *fold) claimStep(c Claim) (Result, *Error) {
 	if f.doc.Steps[i].Kind != process.Agent {
 		return Result{}, refuse(Forbidden, fmt.Sprintf("The step %s is not for an agent: it is of the kind %s.", c.StepID, f.doc.Steps[i].Kind))
 	}
-	if c.Barred {
-		return Result{}, refuse(Forbidden, fmt.Sprintf("The process %s is not open to %s.", f.st.Process, c.By))
-	}
 	switch s := f.st.Steps[i]; s.State {
 	case StepReady:
 	case StepClaimed:

@@ -43,11 +43,8 @@ type Start struct {
 	Human bool
 }
 
-// Claim gives an agent a ready step. Barred says that the process is not open to this agent.
-type Claim struct {
-	StepID, By string
-	Barred     bool
-}
+// Claim gives an agent a ready step. That the process is open to this agent is the caller's check.
+type Claim struct{ StepID, By string }
 
 // ClaimRef names a claim and one lease of it: what a token proves. Claim counts the run's claims from 1, Lease the
 // claim's leases (a renewal starts the next).

@@ -170,7 +170,7 @@ func (m *model) drawStep() *process.Step {
 }
 
 func (m *model) drawClaim() run.Claim {
-	return run.Claim{StepID: m.drawStep().ID, By: drawAgent(m.rt), Barred: rapid.IntRange(0, 9).Draw(m.rt, "barred") == 0}
+	return run.Claim{StepID: m.drawStep().ID, By: drawAgent(m.rt)}
 }
 
 // drawRef draws a token that was given out, rather the latest.

@@ -56,7 +56,7 @@ func (f *fold) openStep(s *process.Step, at time.Time) {
 		item.Person = f.text(s.Person)
 	default:
 		item.Group = f.env.Groups[s.Person]
-		if item.Group == "" {
+		if item.Group == "" { // publication has every role bound
 			item.Group = s.Person
 		}
 	}

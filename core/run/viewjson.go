@@ -45,7 +45,12 @@ func (v *View) AppendJSON(b []byte) ([]byte, error) {
 
 // MarshalJSON implements json.Marshaler.
 func (v *View) MarshalJSON() ([]byte, error) {
-	return v.AppendJSON(make([]byte, 0, 1024+len(v.Data)+len(v.Body)+len(v.Body)/16+768*len(v.WorkItems)))
+	return v.AppendJSON(make([]byte, 0, v.Size()))
+}
+
+// Size is about how many bytes the view takes as JSON.
+func (v *View) Size() int {
+	return 512 + len(v.Data) + len(v.Body) + len(v.Body)/16 + 64*len(v.Steps) + 1024*len(v.WorkItems)
 }
 
 // AppendJSON appends the work item as compact JSON.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/apserver/ap/core/run"
 )
@@ -19,15 +20,20 @@ func (s *Server) Call(ctx context.Context, id Identity, name string, args json.R
 	if err != nil {
 		return s.refusal(ctx, t, id, err), true
 	}
-	body, err := marshal(data)
+	out, err := appendData([]byte(`{"ok":true,"data":`), data)
 	if err != nil {
 		return s.refusal(ctx, t, id, err), true
 	}
-	out := make([]byte, 0, len(body)+len(`{"ok":true,"data":}`))
-	out = append(out, `{"ok":true,"data":`...)
-	out = append(out, body...)
-	out = append(out, '}')
-	return Result{JSON: out}, true
+	return Result{JSON: append(out, '}')}, true
+}
+
+// appendData appends a tool's data. Most tools return a run view, which writes itself.
+func appendData(b []byte, data any) ([]byte, error) {
+	if view, ok := data.(*run.View); ok {
+		return view.AppendJSON(slices.Grow(b, view.Size()))
+	}
+	body, err := marshal(data)
+	return append(b, body...), err
 }
 
 // call decodes the arguments and runs the tool for a caller who is somebody.
