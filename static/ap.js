@@ -283,6 +283,12 @@
     set();
   }
 
+  // A map that is wider than its place shows the step that the page is about.
+  for (const current of all(".map .map-current")) {
+    const frame = current.closest(".scroll"), box = current.getBoundingClientRect(), seen = frame.getBoundingClientRect();
+    frame.scrollLeft += box.left + box.width / 2 - seen.left - seen.width / 2;
+  }
+
   // On a narrow screen the way to the form leaves once the form is there.
   const dock = one(".dock"), side = one("#decide");
   if (dock && side && window.IntersectionObserver) {
