@@ -245,8 +245,11 @@ func (d *DB) Writable() error {
 		}
 		return probed
 	})
-	if errors.Is(err, probed) {
+	switch {
+	case errors.Is(err, probed):
 		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return &fault{"the database is busy: writes wait too long", server.ErrBusy, err}
 	}
 	return err
 }
