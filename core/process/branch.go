@@ -1,6 +1,9 @@
 package process
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkBranches checks the profile parallel-1 (protocol.md 1.5).
 func (c *checker) checkBranches() {
@@ -10,6 +13,10 @@ func (c *checker) checkBranches() {
 	b := branches{checker: c, outside: make([]bool, len(c.steps)), joins: c.joining()}
 	b.markOutside(c.steps[0])
 	for _, s := range c.steps {
+		if s.node == nil || s.keyNode("parallel") == nil {
+			continue
+		}
+		b.lost = b.lost || s.wandering
 		if s.Kind == Parallel {
 			b.own(s)
 		}
@@ -34,14 +41,16 @@ type branches struct {
 	outside []bool
 	// joins marks the steps from which a branch's end can be reached.
 	joins []bool
+	// lost says that a parallel step's branches aren't all known.
+	lost bool
 }
 
-// markOutside follows `next` and `on_timeout` from a step.
+// markOutside follows all but the branches of parallel steps from a step.
 func (b *branches) markOutside(from *step) {
 	b.outside[from.position] = true
 	for queue := []*step{from}; len(queue) > 0; queue = queue[1:] {
-		for _, e := range queue[0].forward {
-			if !b.outside[e.to.position] {
+		for _, e := range queue[0].onward {
+			if e.kind != toBranch && !b.outside[e.to.position] {
 				b.outside[e.to.position] = true
 				queue = append(queue, e.to)
 			}
@@ -110,7 +119,9 @@ func (b *branches) enter(s, fork *step, branch string) {
 		b.report(ruleNestedParallel, s.kindKey, fmt.Sprintf("`%s` is in a branch of `%s`, and a branch can't hold another parallel step", shorten(s.ID), shorten(fork.ID)))
 	}
 	if s.implicit {
-		s.Next = Join
+		s.Next, s.wandering = Join, true
+		isDefault := func(e edge) bool { return e.node == nil }
+		s.forward, s.onward = slices.DeleteFunc(s.forward, isDefault), slices.DeleteFunc(s.onward, isDefault)
 		b.report(ruleBranchNext, s.label(), fmt.Sprintf("`%s` is in a branch of `%s`, where every step names `next`: the step that follows in the branch, or `join` to end it", shorten(s.ID), shorten(fork.ID)))
 	}
 }
@@ -129,6 +140,7 @@ func (b *branches) follow(entry *step) {
 					rule = ruleBranchShared
 				}
 				b.report(rule, e.node, fault)
+				s.wandering = true
 			} else if e.to.fork == nil {
 				b.enter(e.to, entry.fork, entry.Branch)
 				queue = append(queue, e.to)
@@ -155,9 +167,10 @@ func (b *branches) leaves(s, to *step) string {
 	return ""
 }
 
-// checkEntering reports what leads into a branch from outside, and `join` where no branch is.
+// checkEntering reports what leads into a branch from outside, and `join` where no branch is. A step that is neither
+// outside nor in a branch belongs to a branch that another mistake cut off.
 func (b *branches) checkEntering(s *step) {
-	if s.fork != nil {
+	if s.fork != nil || !b.outside[s.position] {
 		return
 	}
 	for _, e := range s.forward {
@@ -171,23 +184,15 @@ func (b *branches) checkEntering(s *step) {
 			b.report(ruleBranchEntered, s.label(), fmt.Sprintf("%s has no `next`, so it leads to `%s`, which is in a branch of `%s`; only that parallel step leads there", s.name(), shorten(to.ID), shorten(to.Fork)))
 		default:
 			b.report(ruleBranchEntered, e.node, fmt.Sprintf("`%s` is in a branch of `%s`; only that parallel step leads there, so name `%s` or another step", shorten(to.ID), shorten(to.Fork), shorten(to.Fork)))
+			s.wandering = true
 		}
 	}
 	for _, t := range s.targets {
-		if t.step == nil && t.kind != toReject && !b.lost() {
+		if t.step == nil && t.kind != toReject && !b.lost {
 			b.report(ruleJoin, t.node, fmt.Sprintf("`join` ends a branch of a parallel step, but %s is in none; name the step that follows", s.name()))
+			s.wandering = true
 		}
 	}
-}
-
-// lost says that a parallel step's branches aren't all known.
-func (b *branches) lost() bool {
-	for _, s := range b.steps {
-		if s.Kind == Parallel && s.wandering {
-			return true
-		}
-	}
-	return false
 }
 
 // checkRejects reports an `on_reject` that leads into a branch, out of one, or to `join`.
@@ -202,7 +207,7 @@ func (b *branches) checkRejects(s *step) {
 			b.report(ruleJoin, t.node, "a rejection can't lead to `join`; name the step that should redo the work, or remove `on_reject` to end the run")
 		case s.fork != nil && (to.fork != s.fork || to.Branch != s.Branch):
 			b.report(ruleBranchReject, t.node, fmt.Sprintf("`%s` is in the branch `%s`, so its rejection returns to a step of that branch, but `%s` is outside it", shorten(s.ID), shorten(s.Branch), shorten(to.ID)))
-		case s.fork == nil && to.fork != nil:
+		case s.fork == nil && to.fork != nil && b.outside[s.position]:
 			b.report(ruleBranchReject, t.node, fmt.Sprintf("`%s` is in a branch of `%s`; a rejection from outside can't return into it: return to `%s`, which runs every branch again", shorten(to.ID), shorten(to.Fork), shorten(to.Fork)))
 		}
 	}

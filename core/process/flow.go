@@ -49,8 +49,16 @@ func (c *checker) checkFlow() {
 	if c.forks {
 		c.checkBranches()
 	}
+	c.checkLast()
 	c.checkCircles()
 	c.checkReach()
+}
+
+// checkLast reports a last step that leads nowhere. In a branch every step has to say where it leads.
+func (c *checker) checkLast() {
+	if s := c.steps[len(c.steps)-1]; s.implicit && s.Kind != "" && s.fork == nil {
+		c.report(ruleNoNext, s.label(), fmt.Sprintf("%s is the last in the list, so it needs `next`, or a finish step after it", s.name()))
+	}
 }
 
 // checkReach reports the steps that nothing leads to (protocol.md 1.3), each with how the run passes it by. A step
@@ -198,6 +206,8 @@ func (c *checker) reportCircle(circle []edgeID, at int) {
 	} else if e.kind == toTimeout {
 		what = "this `on_timeout`"
 	}
+	// It should lead elsewhere, nobody knows where.
+	s.wandering = true
 	if len(circle) == 1 {
 		c.report(ruleCycle, e.at(s), what+" leads back to its own step, so the run never gets on; only `on_reject` may lead back")
 		return

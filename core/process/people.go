@@ -36,6 +36,9 @@ func (c *checker) checkPath(s *step, n *node, text string, want Type, what strin
 			c.report(rulePathUnknown, n, fmt.Sprintf("%s names a field of the step `%s`, but there is no such step%s", what, shorten(path.Step), c.meantStep(path.Step)))
 			return
 		}
+		if from.ambiguous {
+			return
+		}
 		fields, of = from.Output, "the output of `"+shorten(path.Step)+"`"
 	}
 	field, declared := fields.Find(path.Field)

@@ -33,11 +33,9 @@ func (c *checker) readTargets(s *step) {
 // resolveDefaults fills in where the step leads when it doesn't say.
 func (c *checker) resolveDefaults(s *step) {
 	if s.implicit {
-		switch following := s.position + 1; {
-		case following < len(c.steps):
+		if following := s.position + 1; following < len(c.steps) {
 			s.Next = c.steps[following].ID
-		case s.Kind != "":
-			c.report(ruleNoNext, s.label(), fmt.Sprintf("%s is the last in the list, so it needs `next`, or a finish step after it", s.name()))
+		} else {
 			s.wandering = true
 		}
 	}
@@ -141,7 +139,7 @@ func (c *checker) readBranches(s *step, n *node) {
 	}
 	if len(n.values) < 2 {
 		c.report(ruleParallel, n, "`parallel` needs two or more branches; list the first step of each")
-		s.wandering = s.wandering || len(n.values) == 0
+		s.wandering = true
 	}
 	first := map[string]*node{}
 	for _, v := range n.values {
@@ -170,6 +168,9 @@ func (c *checker) target(s *step, kind targetKind, n *node, what string) string 
 	t := target{kind: kind, node: n, id: id}
 	switch to := c.byID[id]; {
 	case c.forks && id == Join && kind != toBranch:
+	case to != nil && to.ambiguous:
+		s.wandering = true
+		return id
 	case to != nil:
 		t.step = to
 	default:

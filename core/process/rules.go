@@ -360,7 +360,7 @@ var rules = []Rule{
 		What: "A question of `check` is yes/no, a choice (`one_of`: two or more answers) or a rubric (`levels`: 2 to 10), and has only the keys of its kind. `unsure` lists answers that are not in `pass`.",
 		Why:  "The kind of a question says how its answer is judged.",
 		Mend: "Keep the keys of one kind."},
-	{ID: ruleCheckPass, Severity: Error, Topic: "Checks (profile check-1)", InSchema: true,
+	{ID: ruleCheckPass, Severity: Error, Topic: "Checks (profile check-1)",
 		What: "`pass` of a choice lists some of its answers; of a rubric it is the number of a level, counted from 0. Both are required.",
 		Why:  "It says which answer is good enough.",
 		Mend: "Add it, with answers or a level that exist."},

@@ -19,6 +19,8 @@ type step struct {
 	targets []target
 	// forward are the edges along `next` and `on_timeout`, onward these and those of `on_reject` and `parallel`.
 	forward, onward []edge
+	// ambiguous says that another step has the same id, so that what names it may mean either.
+	ambiguous bool
 	// wandering says that a target couldn't be made out, so that where the step leads isn't known.
 	wandering bool
 	// fork is the parallel step whose branch the step is in; nil outside a branch.
@@ -66,7 +68,7 @@ func (c *checker) readSteps(n *node) {
 		}
 	}
 	for _, s := range c.steps {
-		c.forks = c.forks || s.Kind == Parallel
+		c.forks = c.forks || s.node != nil && s.keyNode("parallel") != nil
 	}
 	for _, s := range c.steps {
 		if s.node != nil {
@@ -100,6 +102,7 @@ func (c *checker) stepID(s *step, n *node) {
 	}
 	s.ID, s.idNode = id, n
 	if first := c.byID[id]; first != nil {
+		first.ambiguous = true
 		c.report(ruleDuplicateID, n, fmt.Sprintf("the id `%s` is taken by the step on line %d; give this one another", shorten(id), first.idNode.line))
 		return
 	}
