@@ -1,0 +1,73 @@
+package templates
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for name, words := range map[string]string{
+		"check_vendor": "Check vendor", "check-vendor": "Check vendor", "checkVendor": "Check vendor", "vendorID": "Vendor ID",
+		"IBANCheck": "IBAN check", "q1_report": "Q1 report", "a": "A", "": "", "___": "___", "größe": "Größe", "URL": "URL",
+		"order2Number": "Order2 number", "two words": "Two words",
+	} {
+		require.Equal(t, words, Words(name), name)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	for n, text := range map[int64]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 KB", 48213: "48.2 KB", 999_960: "1.0 MB", 10 << 20: "10.5 MB", 5e12: "5.0 TB"} {
+		require.Equal(t, text, Bytes(n))
+	}
+}
+
+func TestLineCutsAtAWord(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "one two three", Line("one\n two\t three ", 20))
+	require.Equal(t, "one two…", Line("one two three four", 12))
+	require.Equal(t, "ääää…", Line(strings.Repeat("ä", 100), 5))
+	require.Empty(t, Line("", 5))
+}
+
+func TestParagraphsUnwrapWhatWasWrappedByHand(t *testing.T) {
+	t.Parallel()
+	wrapped := "Send the same requirements to the three named\nsuppliers. Obtain one quote from each.\nAttach all three.\n\n- first\n- second one\n  goes on\n1. third"
+	require.Equal(t, [][]string{
+		{"Send the same requirements to the three named suppliers. Obtain one quote from each.", "Attach all three."},
+		{"- first", "- second one goes on", "1. third"},
+	}, Paragraphs(wrapped))
+	require.Empty(t, Paragraphs(" \n\n"))
+}
+
+func TestOverridesAreMadeVisible(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "invoice⟨RLO⟩fdp.exe", Plain("invoice\u202efdp.exe"))
+	require.Equal(t, "שלום", Plain("שלום"))
+}
+
+func TestPlainTimes(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 10, 6, 12, 0, 0, 0, time.UTC)
+	for after, text := range map[time.Duration]string{
+		-30 * time.Second: "due now", 30 * time.Second: "due now", 20 * time.Minute: "due in 20 min", 3 * time.Hour: "due in 3 h",
+		89 * time.Minute: "due in 89 min", 47 * time.Hour: "due in 47 h", 49 * time.Hour: "due in 2 days", -5 * time.Minute: "5 min overdue",
+		-50 * time.Hour: "2 days overdue",
+	} {
+		require.Equal(t, text, Due(now.Add(after), now), "%s", after)
+	}
+	require.Equal(t, "just now", Ago(now.Add(-time.Second), now))
+	require.Equal(t, "5 h ago", Ago(now.Add(-5*time.Hour), now))
+	require.Equal(t, "6 Aug 2026", Ago(now.AddDate(0, -2, 0), now))
+	require.Equal(t, "in 3 days", Ago(now.Add(80*time.Hour), now))
+	require.Equal(t, "Tue 6 Oct 2026, 12:00 UTC", Exact(now))
+	require.True(t, Soon(now.Add(time.Hour), now))
+	require.False(t, Soon(now.Add(25*time.Hour), now))
+	require.False(t, Soon(now.Add(-time.Hour), now))
+	require.Equal(t, "3 days", Span(72*time.Hour))
+	require.Equal(t, "90 min", Span(90*time.Minute))
+}
