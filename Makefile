@@ -12,7 +12,7 @@ TEMPL_SUM := find . -name '*_templ.go' -not -path './.build/*' | sort | xargs sh
 VENDOR := .build/vendor
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install lint generate vendor race fuzz bench screenshots clean
+.PHONY: help demo test build install lint generate vendor race fuzz bench bench-scale screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ fuzz: ## Fuzz each parser for FUZZTIME (default 20s)
 bench: ## Measure the engine and the MCP endpoint
 	$(GO) run ./bench/engine
 	$(GO) run ./bench/mcp
+
+bench-scale: ## Measure whether a million runs in the database show (takes minutes)
+	$(GO) run ./bench/scale
 
 screenshots: ## Take the pictures in docs/screenshots again (needs Chromium)
 	AP_SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test ./web -run Screenshots -count=1 -v
