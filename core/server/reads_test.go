@@ -319,3 +319,23 @@ func TestReadsSeeEveryTimerThatHasPassed(t *testing.T) {
 	require.Equal(t, read, f.View(v.Run.ID), "what was shown ahead is what was stored")
 	verified(t, f)
 }
+
+// output, evidence and next are null where the step declares none; assignedTo.group is the group's name; startedBy has the
+// form of by (protocol.md 8).
+func TestWhatAStepDoesNotDeclareIsNull(t *testing.T) {
+	t.Parallel()
+	f := servertest.New(t)
+	f.Publish("---\nname: plain\ndescription: Nothing declared.\nsteps:\n- {id: do, agent: Do it.}\n- {id: see, task: See., person: viewer, next: done}\n- {id: done, finish: done}\n---\n", map[string]string{"viewer": "All viewers"})
+	f.Publish(delivery, nil)
+	v := f.Begin(worker, "plain", nil)
+	require.Equal(t, "agent:worker", v.Run.StartedBy)
+	claimed := f.Write(worker, "claim", args{"runId": v.Run.ID, "stepId": "do"})
+	require.Contains(t, string(claimed.JSON), `"step":{"id":"do","instructions":"Do it.","output":null,"evidence":null,"next":null},"handoff":null`)
+	done := f.Write(worker, "submit", args{"token": servertest.Into[servertest.Claim](t, claimed).Token, "output": args{}, "summary": "s"})
+	require.Contains(t, string(done.JSON), `"output":null,"evidence":null,"next":null,"assignedTo":{"group":"All viewers"}`)
+	d := f.Begin(editor, "delivery", nil)
+	require.Equal(t, "mira@example.com", d.Run.StartedBy)
+	require.True(t, f.Write(worker, "send_event", args{"runId": d.Run.ID, "name": "goods_arrived"}).OK)
+	require.Contains(t, string(f.Call(editor, "get_run", args{"runId": d.Run.ID}).JSON),
+		`"output":{"pallets":"number"},"evidence":["file"],"next":[{"to":"stored","when":"Everything is there"},{"to":"lost","when":"Something is missing"}]`)
+}
