@@ -192,7 +192,7 @@ func arguments(q string, value int) []any {
 // the counts of open work.
 func mayScan(q, step string) bool {
 	switch {
-	case q == sqlGroups, q == sqlAgents, q == sqlPublishedNames:
+	case q == sqlGroups, q == sqlAgents, q == sqlNames, q == sqlPublishedNames:
 		return true
 	case q == sqlCounts:
 		return strings.Contains(step, "items") || strings.Contains(step, "ready") || step == "SCAN CONSTANT ROW"

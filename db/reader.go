@@ -49,6 +49,18 @@ func (r reader) Process(name string) (server.ProcessRow, error) {
 	return row.row(), nil
 }
 
+func (r reader) ProcessNames(published bool) ([]string, error) {
+	q := sqlNames
+	if published {
+		q = sqlPublishedNames
+	}
+	names := []string{}
+	if err := r.all(&names, q); err != nil {
+		return nil, fmt.Errorf("names of processes: %w", err)
+	}
+	return names, nil
+}
+
 func (r reader) Latest(process string) (int, error) {
 	var latest int
 	if err := r.get(&latest, sqlLatest, process); err != nil {

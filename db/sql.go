@@ -15,6 +15,7 @@ const (
 	sqlProcess        = sqlProcessCols + `WHERE name = +?`
 	sqlLatest         = `SELECT latest FROM processes WHERE name = +?`
 	sqlProcesses      = sqlProcessCols + `WHERE name > +? ORDER BY name LIMIT +?`
+	sqlNames          = `SELECT name FROM processes ORDER BY name`
 	sqlPublishedNames = `SELECT name FROM processes WHERE latest > 0 ORDER BY name`
 	sqlPublished      = sqlProcessCols + `WHERE latest > 0 AND name > +? ORDER BY name LIMIT +?`
 	sqlPutDraft       = `INSERT INTO processes (name, draft_hash, draft_source, draft_at) VALUES (?, ?, ?, ?)

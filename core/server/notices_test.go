@@ -6,21 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apserver/ap/core/server"
 	"github.com/apserver/ap/core/server/servertest"
 )
 
-// outbox lists the notices for some people and groups, newest first, as "kind step".
+// outbox lists the notices for a person in some groups, newest first, as "kind step".
 func outbox(t *testing.T, f *servertest.Fixture, person string, groups ...string) []string {
 	t.Helper()
+	notices, err := f.Notices(t.Context(), servertest.Person(person, groups...), 100)
+	require.NoError(t, err)
 	list := []string{}
-	require.NoError(t, f.DB.Read(t.Context(), func(r server.Reader) error {
-		ns, err := r.Notices(server.NoticeQuery{Person: person, Groups: groups, Limit: 100})
-		for _, n := range ns {
-			list = append(list, n.Kind+" "+n.StepID)
-		}
-		return err
-	}))
+	for _, n := range notices {
+		list = append(list, n.Kind+" "+n.StepID)
+	}
 	return list
 }
 

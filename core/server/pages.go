@@ -232,19 +232,27 @@ func (s *Server) Waiting(ctx context.Context, id Identity) (n int, more bool, er
 	return n, more, storeError(err)
 }
 
-// ProcessNames lists the names of all processes, for choosing one; at most a thousand.
+// ProcessNames lists the names of all processes, for choosing one.
 func (s *Server) ProcessNames(ctx context.Context) ([]string, error) {
-	const most = 1000
 	var names []string
-	err := s.store.Read(ctx, func(r Reader) error {
-		rows, err := r.Processes(false, "", most)
-		names = make([]string, len(rows))
-		for i, row := range rows {
-			names[i] = row.Name
-		}
+	err := s.store.Read(ctx, func(r Reader) (err error) {
+		names, err = r.ProcessNames(false)
 		return err
 	})
 	return names, storeError(err)
+}
+
+// Notices lists what a person and their groups were notified of, newest first, at most limit (1 to 100).
+func (s *Server) Notices(ctx context.Context, id Identity, limit int) ([]Notice, error) {
+	if id.Kind != Person {
+		return nil, forbidden("Only a person has notices")
+	}
+	var notices []Notice
+	err := s.store.Read(ctx, func(r Reader) (err error) {
+		notices, err = r.Notices(NoticeQuery{Person: id.Name, Groups: id.Groups, Limit: min(max(limit, 1), maxLimit)})
+		return err
+	})
+	return notices, storeError(err)
 }
 
 // Now is the server's time.

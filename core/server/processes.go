@@ -306,18 +306,11 @@ func (s *Server) unknownVersion(r Reader, name string, number int) error {
 	return notFound("The process %s has no version %d; its latest is %d", name, number, row.Latest)
 }
 
-// maxSuggested bounds how many names are read to suggest one.
-const maxSuggested = 500
-
 // unknownProcess says that there is no such process, and which one may have been meant.
 func (s *Server) unknownProcess(r Reader, name string, published bool) error {
-	rows, err := r.Processes(published, "", maxSuggested)
+	names, err := r.ProcessNames(published)
 	if err != nil {
 		return fmt.Errorf("listing processes: %w", err)
-	}
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row.Name
 	}
 	what := "process"
 	if published {

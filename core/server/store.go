@@ -41,6 +41,8 @@ type Store interface {
 type Reader interface {
 	// Processes lists processes by name; published restricts it to those with a version.
 	Processes(published bool, after string, limit int) ([]ProcessRow, error)
+	// ProcessNames lists the names of all processes, or of those with a version, in order.
+	ProcessNames(published bool) ([]string, error)
 	Process(name string) (ProcessRow, error)
 	// Latest is the number of a process's latest version, 0 when nothing is published.
 	Latest(process string) (int, error)

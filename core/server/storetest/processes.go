@@ -38,6 +38,17 @@ func testProcesses(t *testing.T, open Open) {
 		require.Equal(t, 2, read(b, func(r server.Reader) (int, error) { return r.Latest("supplier") }))
 	})
 
+	t.Run("NamesAllOrThePublishedOnes", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, open)
+		b.write(func(w server.Writer) error { return w.PutDraft("draft", "h", []byte("d"), at(5)) })
+		published := read(b, func(r server.Reader) ([]string, error) { return r.ProcessNames(true) })
+		require.Contains(t, published, "supplier")
+		require.NotContains(t, published, "draft")
+		require.IsIncreasing(t, published)
+		require.ElementsMatch(t, append(published, "draft"), read(b, func(r server.Reader) ([]string, error) { return r.ProcessNames(false) }))
+	})
+
 	t.Run("KnowsWhatIsMissing", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, open)
