@@ -1455,7 +1455,7 @@ func StartPage(c Chrome, s Start) templ.Component {
 				}
 			}
 			if s.Restored {
-				templ_7745c5c3_Err = restored().Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = restored(false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1472,7 +1472,7 @@ func StartPage(c Chrome, s Start) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 142, "<fieldset class=\"field choices\"><legend>Mode</legend><div class=\"choice-list\"><label class=\"choice\"><input type=\"radio\" name=\"mode\" value=\"live\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 142, "<fieldset class=\"field choices\" role=\"radiogroup\" aria-labelledby=\"mode-name\"><legend id=\"mode-name\">Mode</legend><div class=\"choice-list\"><label class=\"choice\"><input type=\"radio\" name=\"mode\" value=\"live\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

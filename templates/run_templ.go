@@ -1470,7 +1470,7 @@ func actionState(f ActionForm) templ.Component {
 			}
 		}
 		if f.Restored {
-			templ_7745c5c3_Err = restored().Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = restored(false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,7 +18,12 @@ func (h *site) decide(w http.ResponseWriter, r *http.Request) {
 	id, who, signedIn := h.person(r)
 	var uploaded []templates.KeptFile
 	var issues []templates.Issue
-	var files take
+	lost := false
+	files := func(_, _, _ string, content io.Reader) error {
+		lost = true
+		_, err := io.Copy(io.Discard, content)
+		return err
+	}
 	if signedIn {
 		files = h.storeFiles(r, id, &uploaded, &issues)
 	}
@@ -25,6 +31,9 @@ func (h *site) decide(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.refusedForm(w, r, err)
 		return
+	}
+	if typed.Del("lost"); lost {
+		typed.Set("lost", "1")
 	}
 	itemID := r.PathValue("id")
 	for _, f := range uploaded {

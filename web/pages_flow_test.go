@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/apserver/ap/core/run"
 	"github.com/apserver/ap/core/server"
+	"github.com/apserver/ap/web"
 )
 
 func TestApproverRejectsThenApproves(t *testing.T) {
@@ -354,11 +356,46 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 	w.press("Reject")
 	w.signInHere(mira)
 	w.until("location.pathname === " + quote(item))
-	w.sees("You were signed out meanwhile.")
+	w.sees("You had to sign in meanwhile.")
 	require.Equal(t, "Ask Fabrikam again — they owe us an answer.", eval[string](w, byRole("textbox", "Note")+".value"))
 	require.Empty(t, b.stepData(runID, "choose"), "nothing was decided before the sign-in")
 	w.press("Reject")
 	w.sees("Rejected. Your decision and your note are on record.")
+}
+
+func TestOnlyFilesAreLostWithASession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	b.decide(mira, runID, func(a *server.DecideArgs) { a.Decision = "approved" })
+	file := filepath.Join(t.TempDir(), "confirmation.txt")
+	require.NoError(t, os.WriteFile(file, []byte("confirmed"), 0o600))
+	item := "/items/" + b.openItem(runID)
+	w := b.browse()
+	w.scripts(false)
+	w.signIn(joe, item)
+	w.attach("Evidence file", file)
+	w.fill("orderNumber", "4711")
+	w.forgetCookies()
+	w.press("Complete")
+	w.signInHere(joe)
+	w.until("location.pathname === " + quote(item))
+	w.sees("Only files have to be chosen again.")
+	require.Equal(t, "4711", eval[string](w, byRole("textbox", "orderNumber")+".value"))
+}
+
+func TestADecisionMayNeedAFreshSignIn(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, func(o *web.Options) { o.OIDC.DecideMaxAge = time.Nanosecond })
+	runID := b.compared()
+	w := b.browse()
+	w.signIn(mira, "/items/"+b.openItem(runID))
+	w.fill("Note", "Fine with me.")
+	w.press("Approve")
+	w.signInHere(mira)
+	w.sees("You had to sign in meanwhile.")
+	require.Equal(t, "Fine with me.", eval[string](w, byRole("textbox", "Note")+".value"))
+	require.Empty(t, b.stepData(runID, "choose"))
 }
 
 func TestAFormIsNotShownToSomebodyElse(t *testing.T) {

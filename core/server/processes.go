@@ -254,9 +254,6 @@ func (s *Server) Processes(ctx context.Context) ([]ProcessInfo, error) {
 func (s *Server) processInfo(r Reader, row ProcessRow) (*ProcessInfo, error) {
 	info := &ProcessInfo{Row: row, Roles: map[string]string{}}
 	var err error
-	if info.Draft, err = parseStored(row.DraftSource); err != nil {
-		return nil, fmt.Errorf("the draft of %s: %w", row.Name, err)
-	}
 	if info.Versions, err = r.Versions(row.Name); err != nil {
 		return nil, fmt.Errorf("listing the versions of %s: %w", row.Name, err)
 	}
@@ -264,6 +261,11 @@ func (s *Server) processInfo(r Reader, row ProcessRow) (*ProcessInfo, error) {
 		if info.Latest, _, err = s.document(r, row.Name, row.Latest); err != nil {
 			return nil, err
 		}
+	}
+	if info.Latest != nil && info.Latest.Hash == row.DraftHash {
+		info.Draft = info.Latest // published as it is, and parsed already
+	} else if info.Draft, err = parseStored(row.DraftSource); err != nil {
+		return nil, fmt.Errorf("the draft of %s: %w", row.Name, err)
 	}
 	bound, err := r.Bindings(row.Name)
 	if err != nil {
