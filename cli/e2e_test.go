@@ -29,7 +29,8 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(dir, "ap")
-	out, err := exec.Command("go", "build", "-o", bin, "../cmd/ap").CombinedOutput()
+	args := append([]string{"build", "-o", bin}, buildFlags...)
+	out, err := exec.Command("go", append(args, "../cmd/ap")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building ap: %w\n%s", err, out)
 	}
@@ -82,7 +83,7 @@ func (p *program) runWith(stdin string, args ...string) result {
 	if exit := (*exec.ExitError)(nil); err != nil {
 		require.ErrorAs(p.t, err, &exit)
 	}
-	require.NotContains(p.t, errOut.String(), "goroutine ", "a stack was shown")
+	require.NotContains(p.t, errOut.String(), "goroutine ", "a stack or a data race was shown")
 	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
 }
 
@@ -194,6 +195,9 @@ func (p *program) serve(args ...string) *running {
 	p.t.Cleanup(func() {
 		if s.cmd != nil {
 			s.kill()
+		}
+		if strings.Contains(s.log.String(), "DATA RACE") {
+			p.t.Error("the server has a data race")
 		}
 		if p.t.Failed() {
 			p.t.Logf("the server wrote:\n%s", s.log)
