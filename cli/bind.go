@@ -41,7 +41,7 @@ somebody's inbox stays with the group it was opened for. A group exists by being
 				return a.printJSON(map[string]any{"process": args[0], "roles": roles})
 			}
 			a.showNeeds(info.Draft, info.Roles)
-			return nil
+			return a.noteEmptyGroups(cmd.Context(), b, bindings)
 		},
 	}
 }

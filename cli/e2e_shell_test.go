@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -135,7 +138,11 @@ func TestImportBindPublish(t *testing.T) {
 	require.Contains(t, p.refused(1, "bind", "new-supplier", "purchesing=buyers"), "purchasing", "the nearest role is named")
 	require.Contains(t, p.refused(1, "bind", "new-suplier", "purchasing=buyers"), "new-supplier", "the nearest process is named")
 	require.Contains(t, p.refused(1, "publish", "new-suplier"), "new-supplier")
-	p.ok("bind", "new-supplier", "purchasing=buyers")
+	p.ok("group", "add", "buyers", "mira@example.com")
+	hint := p.ok("bind", "new-supplier", "purchasing=buyer")
+	require.Contains(t, hint, "Nobody was added to the group buyer here")
+	require.Contains(t, hint, `did you mean "buyers"?`)
+	require.NotContains(t, p.ok("bind", "new-supplier", "purchasing=buyers"), "Nobody")
 
 	type published struct {
 		Process     string
@@ -261,6 +268,26 @@ func TestRunAsAPersonMakesThemTheInitiator(t *testing.T) {
 	require.Equal(t, run.RunWaiting, view.Run.State)
 	require.Len(t, view.WorkItems, 1)
 	require.NotEqual(t, 0, p.runWith(inputs, "run", "travel-request", "--inputs", "-", "--as", "nobody").status)
+}
+
+func TestFollowReportsEachStepUntilTheRunWaits(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.publish("new-supplier", "purchasing")
+	s := p.serve("--dev", "--addr", "127.0.0.1:0")
+	agent := s.agent("worker")
+	followed := make(chan result, 1)
+	go func() {
+		followed <- p.run("run", "new-supplier", "--input", "supplier=A", "--input", "country=AT", "--input", "yearlySpend=1", "--follow")
+	}()
+	var work struct{ Items []demoWork }
+	require.Eventually(t, func() bool {
+		return agent.call(t.Context(), "get_work", nil, &work) == nil && len(work.Items) == 1
+	}, 15*time.Second, 20*time.Millisecond)
+	workStep(t, agent, work.Items[0], "approval")
+	r := <-followed
+	require.Equal(t, 0, r.status, r.err)
+	require.Regexp(t, `(?s)research: ready for an agent.*research: done.*approval: waits in the inbox.*waits for purchasing`, r.out)
 }
 
 func TestRunsAreListedCancelledAndSentEvents(t *testing.T) {
@@ -392,6 +419,45 @@ func TestASecondServerOnTheDirectoryIsRefusedNamingTheFirst(t *testing.T) {
 	require.Equal(t, 0, s.stop())
 	second := p.serve("--dev", "--addr", "127.0.0.1:0")
 	require.Equal(t, 0, second.stop(), "the lock goes with the first server")
+}
+
+func TestServeFinishesWhatIsUnderWayWhenItIsStopped(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.serve("--dev", "--addr", "127.0.0.1:0", "--people-over-mcp")
+	require.Contains(t, s.log.String(), "people-over-mcp is on", "it is logged loudly")
+	var made struct{ Token string }
+	p.json(&made, "agent", "add", "worker")
+
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"describe","arguments":{}}}`
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		strings.TrimPrefix(s.url, "http://"), made.Token, len(body), body[:20])
+	require.NoError(t, err)
+	// The server has the request once it counts it as under way; a second one on another connection comes after it.
+	res, err := http.Get(s.url + "/healthz")
+	require.NoError(t, err)
+	res.Body.Close()
+
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	}, 10*time.Second, 10*time.Millisecond, "it goes on listening")
+	_, err = conn.Write([]byte(body[20:]))
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "200 OK")
+	require.Contains(t, string(answer), "core-2")
+	require.NoError(t, s.cmd.Wait())
+	s.cmd = nil
 }
 
 func TestServeThatCannotListen(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,36 @@ func (a *app) importProcess(ctx context.Context, b *backend, source []byte, doc 
 	}
 	a.say("Imported %s as a draft (%s).", doc.Name, doc.Hash[:12])
 	a.showNeeds(doc, info.Roles)
+	if err := a.noteEmptyGroups(ctx, b, bindings); err != nil {
+		return err
+	}
 	if publish {
 		a.say("Published %s version %d.", doc.Name, result.Version)
 	} else if len(unbound(info.Roles)) == 0 {
 		a.say("Publish it with `ap publish %s`.", doc.Name)
+	}
+	return nil
+}
+
+// noteEmptyGroups says which groups of bindings have nobody in them that was added here. That is fine where the identity
+// provider fills them, and a slip where another group has nearly the same name.
+func (a *app) noteEmptyGroups(ctx context.Context, b *backend, bindings map[string]string) error {
+	groups, err := b.srv.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	var filled []string
+	for group, members := range groups {
+		if len(members) > 0 {
+			filled = append(filled, group)
+		}
+	}
+	slices.Sort(filled)
+	for _, group := range slices.Compact(slices.Sorted(maps.Values(bindings))) {
+		if !slices.Contains(filled, group) {
+			a.say("Nobody was added to the group %s here%s", printable(group),
+				cmp.Or(didYouMean(group, filled), fmt.Sprintf("; the identity provider may name its members, or `ap group add %s EMAIL` adds them.", printable(group))))
+		}
 	}
 	return nil
 }

@@ -63,10 +63,6 @@ func (a *app) serveHints(site *site) {
 	case s.OIDCIssuer == "":
 		fmt.Fprintln(a.err, "ap: nobody can sign in, for there is no identity provider; set oidc-issuer (docs/sign-in.md), or try --dev")
 	}
-	if s.PeopleOverMCP {
-		site.log.Warn("PEOPLE OVER MCP IS ON: whoever holds a person's access token decides as that person, human or not; " +
-			"leave people-over-mcp off unless your identity provider establishes that a human is present")
-	}
 }
 
 // Limits of a connection: how long a request's headers and then its body may take to arrive, how long the whole exchange
