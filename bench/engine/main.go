@@ -58,9 +58,14 @@ func main() {
 func run() error {
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the concurrent part to this file")
 	seconds := flag.Float64("seconds", 3, "how long each part takes")
+	only := flag.Int("conc", 0, "measure with this many workers only")
 	dir := flag.String("dir", "", "where to make the data directory (default: the system's temporary folder)")
 	flag.Parse()
-	for _, conc := range []int{1, 64} {
+	workers := []int{1, 64}
+	if *only > 0 {
+		workers = []int{*only}
+	}
+	for _, conc := range workers {
 		rate, err := measure(*dir, conc, time.Duration(*seconds*float64(time.Second)), *profile)
 		if err != nil {
 			return err

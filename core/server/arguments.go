@@ -78,10 +78,8 @@ type value struct {
 }
 
 func (a *arguments) at(name string) value {
-	for i := range a.tool.args {
-		if a.tool.args[i].name == name {
-			return a.values[i]
-		}
+	if i := a.tool.position(name); i >= 0 {
+		return a.values[i]
 	}
 	panic(fmt.Sprintf("%s has no argument %s", a.tool.name, name))
 }
@@ -150,11 +148,10 @@ func (t *tool) decode(raw json.RawMessage) (*arguments, error) {
 		raw = json.RawMessage("{}")
 	}
 	a := &arguments{tool: t, values: make([]value, len(t.args))}
-	issues := wellFormed(raw)
-	if issues == nil {
-		issues = a.fill(raw)
-	}
-	if len(issues) == 0 && t.more != nil {
+	issues := []string(nil)
+	if tooDeep(raw) {
+		issues = []string{fmt.Sprintf("arguments: nested deeper than %d levels", maxDepth)}
+	} else if issues = a.fill(raw); len(issues) == 0 && t.more != nil {
 		issues = t.more(a)
 	}
 	if len(issues) == 0 {
@@ -163,39 +160,56 @@ func (t *tool) decode(raw json.RawMessage) (*arguments, error) {
 	if len(issues) > maxIssues {
 		issues = append(issues[:maxIssues:maxIssues], fmt.Sprintf("and %d more", len(issues)-maxIssues))
 	}
-	return nil, refusal(run.Invalid, "The arguments don't fit "+t.name, issues...)
+	return nil, invalid("The arguments don't fit "+t.name, issues...)
 }
 
-// fill reads the members of a well-formed value into a and returns every issue, in the order of the table.
+// fill reads the members of an object into a and returns every issue, in the order of the table.
 func (a *arguments) fill(raw json.RawMessage) []string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	if dec.PeekKind() != '{' {
-		return []string{"arguments: expected object"}
-	}
-	dec.ReadToken()
-	var undeclared []string
-	for dec.PeekKind() != '}' {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return []string{"arguments: " + err.Error()}
+	dec := newDecoder(raw)
+	defer dec.free()
+	undeclared, err := a.read(dec)
+	if err != nil || !dec.atEnd() {
+		if issues := wellFormed(raw); issues != nil {
+			return issues
 		}
-		name := tok.String()
-		member, err := dec.ReadValue()
-		if err != nil {
-			return []string{"arguments: " + err.Error()}
-		}
-		i := slices.IndexFunc(a.tool.args, func(x arg) bool { return x.name == name })
-		if i < 0 {
-			undeclared = append(undeclared, shown(name)+": not declared")
-			continue
-		}
-		a.values[i].raw = bytes.Clone(member)
+		return []string{"arguments: not valid JSON"}
 	}
 	var issues []string
 	for i := range a.tool.args {
 		issues = append(issues, a.tool.args[i].check(&a.values[i])...)
 	}
 	return append(issues, undeclared...)
+}
+
+// errNotAnObject says that the arguments are JSON of another type.
+var errNotAnObject = errors.New("expected object")
+
+// read splits an object into the raw values of the arguments. An error is one of syntax, which wellFormed explains.
+func (a *arguments) read(dec *decoder) (undeclared []string, err error) {
+	if dec.PeekKind() != '{' {
+		return nil, errNotAnObject
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() != '}' {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := tok.String()
+		member, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if i := a.tool.position(name); i >= 0 {
+			a.values[i].raw = json.RawMessage(member)
+		} else {
+			undeclared = append(undeclared, shown(name)+": not declared")
+		}
+	}
+	_, err = dec.ReadToken()
+	return undeclared, err
 }
 
 // check decodes one argument and returns its issues.
@@ -316,7 +330,8 @@ var evidenceItem = newTool(tool{name: "evidence", args: []arg{
 	{name: "ref", required: true, min: 1, help: "The id that upload returned, or the URL or document number."},
 }})
 
-// wellFormed checks what no argument may break: UTF-8, JSON syntax, one value, no name twice in one object, and depth.
+// wellFormed says what is wrong with arguments that can't be read: UTF-8, JSON syntax, one object and nothing after it, no
+// name twice in one object, and depth.
 func wellFormed(raw json.RawMessage) []string {
 	if !utf8.Valid(raw) {
 		return []string{"arguments: not valid UTF-8"}
@@ -324,12 +339,17 @@ func wellFormed(raw json.RawMessage) []string {
 	if tooDeep(raw) {
 		return []string{fmt.Sprintf("arguments: nested deeper than %d levels", maxDepth)}
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec := newDecoder(raw)
+	defer dec.free()
+	first := dec.PeekKind()
 	if err := dec.SkipValue(); err != nil {
 		return syntaxIssues(raw, err)
 	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+	switch {
+	case !dec.atEnd():
 		return []string{"arguments: data after the end"}
+	case first != '{':
+		return []string{"arguments: expected object"}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -27,15 +28,46 @@ func canonical(value []byte) ([]byte, error) {
 }
 
 func appendCanonical(dst, value []byte) ([]byte, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value))
-	dst, err := appendNext(dst, dec)
+	dec := newDecoder(value)
+	defer dec.free()
+	dst, err := appendNext(dst, dec.Decoder)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+	if !dec.atEnd() {
 		return nil, errors.New("more than one JSON value")
 	}
 	return dst, nil
+}
+
+// decoder reads JSON strictly: no name twice in an object, no invalid UTF-8, no lone surrogate. It is reused, as every
+// call reads its arguments with several.
+type decoder struct {
+	*jsontext.Decoder
+	source bytes.Buffer
+}
+
+var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
+
+// newDecoder returns a decoder of text, which must not change until the decoder is freed. What it returns are parts of
+// text.
+func newDecoder(text []byte) *decoder {
+	d := decoders.Get().(*decoder)
+	d.source = *bytes.NewBuffer(text)
+	d.Reset(&d.source)
+	return d
+}
+
+func (d *decoder) free() {
+	d.source = bytes.Buffer{}
+	d.Reset(&d.source)
+	decoders.Put(d)
+}
+
+// atEnd says whether nothing but white space is left.
+func (d *decoder) atEnd() bool {
+	_, err := d.ReadToken()
+	return errors.Is(err, io.EOF)
 }
 
 // appendNext appends the canonical form of the decoder's next value.

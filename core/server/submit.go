@@ -96,7 +96,7 @@ func (s *Server) writeWithToken(ctx context.Context, id Identity, a *arguments, 
 
 // namesFiles says whether a call's evidence names uploads.
 func (a *arguments) namesFiles() bool {
-	return a.tool.takes("evidence") && slices.ContainsFunc(a.evidence("evidence"), func(e run.Evidence) bool { return e.Kind == "file" })
+	return a.tool.position("evidence") >= 0 && slices.ContainsFunc(a.evidence("evidence"), func(e run.Evidence) bool { return e.Kind == "file" })
 }
 
 // evidenceFiles hashes again the files that a submission names, outside the writer (protocol.md 3).

@@ -53,9 +53,14 @@ func Tools() []string {
 		toolSubmit, toolEscalate, toolDecide, toolCancel, toolUpload, toolSendEvent, toolListRuns}
 }
 
-// takes says whether the tool has an argument of that name.
-func (t *tool) takes(name string) bool {
-	return slices.ContainsFunc(t.args, func(a arg) bool { return a.name == name })
+// position is where an argument stands in the table, or -1.
+func (t *tool) position(name string) int {
+	for i := range t.args {
+		if t.args[i].name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // tools are the tools by name. Filled in init: their code refers to the table.
