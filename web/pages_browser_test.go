@@ -45,28 +45,52 @@ func needChromium(t testing.TB) string {
 // patience is how long a page has for what a test waits for.
 const patience = 20 * time.Second
 
-// browser is one tab of a browser of its own: no cookie is shared with another.
+// browser is one window that shares no cookie with another.
 type browser struct {
 	t   testing.TB
 	url string
 	ctx context.Context
 }
 
-// browse opens a browser on the bundle's server.
-func (b *bundle) browse() *browser {
-	b.t.Helper()
-	path := needChromium(b.t)
+// chromium is the one browser process of the tests; end stops it.
+var chromium struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+	end  func()
+}
+
+func startChromium(path string) {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(b.t.TempDir()), chromedp.WindowSize(1280, 900),
+		chromedp.WindowSize(1280, 900), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("lang", "en-US"))
 	alloc, endAlloc := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, end := chromedp.NewContext(alloc)
-	b.t.Cleanup(func() {
+	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	chromium.end = func() {
 		_ = chromedp.Cancel(ctx)
 		end()
 		endAlloc()
-	})
+	}
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if chromium.end != nil {
+		chromium.end()
+	}
+	os.Exit(status)
+}
+
+// browse opens a window on the bundle's server that shares nothing with any other.
+func (b *bundle) browse() *browser {
+	b.t.Helper()
+	path := needChromium(b.t)
+	chromium.once.Do(func() { startChromium(path) })
+	require.NoError(b.t, chromium.err)
+	ctx, end := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+	b.t.Cleanup(end)
 	w := &browser{t: b.t, url: b.url, ctx: ctx}
 	require.NoError(b.t, chromedp.Do(ctx))
 	w.watch()
