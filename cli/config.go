@@ -386,13 +386,15 @@ func parseDuration(s string) (time.Duration, error) {
 
 func address(s string) (string, error) {
 	_, port, err := net.SplitHostPort(s)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
+	if err != nil || !isPort(port) {
 		return "", fmt.Errorf("%q is no HOST:PORT; write one such as 127.0.0.1:8080, or :8080 for every interface", s)
 	}
 	return s, nil
+}
+
+func isPort(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
+	return err == nil
 }
 
 func baseURL(s string) (string, error) {
@@ -400,6 +402,8 @@ func baseURL(s string) (string, error) {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return "", fmt.Errorf("%q is no URL; write one such as https://ap.example.com", s)
+	case u.Port() != "" && !isPort(u.Port()):
+		return "", fmt.Errorf("%q has no port %s: ports go up to 65535", s, u.Port())
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return "", fmt.Errorf("%q has more than a scheme, a host and a port; write %s://%s", s, u.Scheme, u.Host)
 	}

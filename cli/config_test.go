@@ -163,6 +163,7 @@ func TestSettingsThatDontGoTogether(t *testing.T) {
 		"issuer in the open":         {[]string{"--oidc-issuer", "http://login.example.com"}, "not https"},
 		"base URL with a path":       {[]string{"--base-url", "https://example.com/ap"}, "has more than a scheme, a host and a port; write https://example.com"},
 		"base URL without a host":    {[]string{"--base-url", "https://"}, "is no URL"},
+		"base URL with no such port": {[]string{"--base-url", "https://example.com:99999"}, "ports go up to 65535"},
 		"base URL of another scheme": {[]string{"--base-url", "ftp://example.com"}, "is no URL"},
 		"idle beyond the lifetime":   {[]string{"--session-idle", "2d"}, "longer than session-lifetime"},
 	} {

@@ -215,7 +215,21 @@ func (a *app) demoVisit(ctx context.Context, site *site, key string) error {
 }
 
 func startDemoRun(ctx context.Context, srv *server.Server, mira server.Identity, agent *demoAgent, r demoRun) error {
-	inputs, err := json.Marshal(r.inputs)
+	_, doc, err := srv.VersionSource(ctx, r.process, 0)
+	if err != nil {
+		return err
+	}
+	var given members // in the declared order, which says best what a run is about
+	for _, field := range doc.Inputs {
+		if value, ok := r.inputs[field.Name]; ok {
+			raw, err := json.Marshal(value)
+			if err != nil {
+				return err
+			}
+			given = given.with(field.Name, raw)
+		}
+	}
+	inputs, err := given.marshal()
 	if err != nil {
 		return err
 	}

@@ -198,6 +198,7 @@ func TestImportChecksTheFolder(t *testing.T) {
 	dir := filepath.Join(p.work, "another-name")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "PROCESS.md"), source, 0o600))
+	require.Contains(t, p.refused(2, "import", filepath.Dir(dir)), "no file in it is called PROCESS.md")
 	require.Contains(t, p.refused(1, "import", dir), "another-name")
 	require.Contains(t, p.refused(1, "import", filepath.Join(dir, "PROCESS.md")), "another-name")
 	// A file of another name lies where it likes.
@@ -247,7 +248,16 @@ func TestRunTypesItsInputsByTheDeclaredFields(t *testing.T) {
 	require.Contains(t, message, "inputs.supplier: missing")
 	require.Contains(t, message, "inputs.country: missing")
 
+	message = p.refused(2, "run", "new-supplier", "--input", "supplier=a\xff", "--input", "country=AT", "--input", "country=DE")
+	require.Contains(t, message, `"supplier=a\xff" is not valid UTF-8`)
+	require.Contains(t, message, "--input country is given twice")
+	r = p.runWith("{\"supplier\":\"a\xff\"}", "run", "new-supplier", "--inputs", "-")
+	require.Equal(t, 2, r.status)
+	require.Contains(t, r.err, "standard input is not valid UTF-8")
+
 	require.Contains(t, p.refused(1, "run", "new-suplier"), "new-supplier")
+	require.Contains(t, p.refused(1, "run", "NEW-SUPPLIER"), "did you mean new-supplier?")
+	require.Contains(t, p.refused(2, "run", "new-supplier", "--version", "0"), "versions count from 1")
 	require.Contains(t, p.refused(1, "run", "new-supplier", "--version", "7"), "7")
 	for _, broken := range []string{"", "[]", `{"a":1,"a":2}`, `{"a":1} {}`, `{"a":`} {
 		require.Equal(t, 2, p.runWith(broken, "run", "new-supplier", "--inputs", "-").status, "%q", broken)
@@ -416,6 +426,8 @@ func TestASecondServerOnTheDirectoryIsRefusedNamingTheFirst(t *testing.T) {
 	p := newProgram(t)
 	s := p.serve("--dev", "--addr", "127.0.0.1:0")
 	require.Contains(t, p.refused(2, "serve", "--dev", "--addr", "127.0.0.1:0"), s.url)
+	require.Contains(t, p.refused(2, "serve", "--dev", "--addr", strings.TrimPrefix(s.url, "http://")), "at "+s.url+" serves the data directory",
+		"also on the first one's address, which both have by default")
 	require.Equal(t, 0, s.stop())
 	second := p.serve("--dev", "--addr", "127.0.0.1:0")
 	require.Equal(t, 0, second.stop(), "the lock goes with the first server")
@@ -607,6 +619,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"run"}, "ap run NAME"},
 		{[]string{"run", "a", "b"}, `"b" is one argument too many`},
 		{[]string{"runs", "--jsn"}, "--json"},
+		{[]string{"runs", "--limit", "x"}, "--limit: \"x\" is no whole number; see `ap runs --help`"},
+		{[]string{"run", "a", "--test=maybe"}, `--test: "maybe" is neither true nor false`},
+		{[]string{"foo"}, "ap has no command \"foo\"\n"},
 		{[]string{"publish", "a", "--version", "1"}, "--version"},
 		{[]string{"completion", "bsh"}, `did you mean "bash"?`},
 		{[]string{"import", "x", "--role", "purchasing"}, "x"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agnivade/levenshtein"
 
@@ -84,10 +85,11 @@ func (a *app) report(err error) int {
 
 // nearest returns the candidate that was most likely meant, or "".
 func nearest(word string, candidates []string) string {
-	best, distance := "", len([]rune(word))/3+2
+	length := utf8.RuneCountInString(word)
+	best, distance := "", min(max(2, length/3)+1, length)
 	for _, c := range candidates {
 		d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(c))
-		if d < distance || (d == distance && best == "") {
+		if d < distance {
 			best, distance = c, d
 		}
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -21,6 +23,8 @@ type processFile struct {
 	folder string
 }
 
+var errNoProcessFile = errors.New("no file in it is called " + processFileName)
+
 // openProcessFile reads a PROCESS.md, or the one in a folder: no more of it than shows that it is too large.
 func openProcessFile(path string) (processFile, error) {
 	info, err := os.Stat(path)
@@ -32,6 +36,9 @@ func openProcessFile(path string) (processFile, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
+		if info.IsDir() && errors.Is(err, fs.ErrNotExist) {
+			return processFile{}, &fs.PathError{Op: "open", Path: filepath.Dir(path), Err: errNoProcessFile}
+		}
 		return processFile{}, err
 	}
 	defer f.Close()

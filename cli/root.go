@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -147,6 +148,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		if len(name) > 1 {
 			return usage("%s has no flag --%s%s; see `%s --help`", cmd.CommandPath(), name, didYouMeanFlag(name, names), cmd.CommandPath())
 		}
+	}
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) {
+		problem := "is no whole number"
+		if invalid.GetFlag().Value.Type() == "bool" {
+			problem = "is neither true nor false"
+		}
+		return usage("--%s: %q %s; see `%s --help`", invalid.GetFlag().Name, invalid.GetValue(), problem, cmd.CommandPath())
 	}
 	return usage("%v; see `%s --help`", err, cmd.CommandPath())
 }

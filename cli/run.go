@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ Without --as, the run is started by the server, and has no initiator.`,
 				return err
 			}
 			defer b.close()
+			if cmd.Flags().Changed("version") && f.version < 1 {
+				return usage("--version %d: versions count from 1", f.version)
+			}
 			view, id, err := a.startRun(cmd.Context(), b, args[0], f)
 			if err != nil {
 				return err
@@ -74,9 +78,6 @@ Without --as, the run is started by the server, and has no initiator.`,
 
 func (a *app) startRun(ctx context.Context, b *backend, name string, f runFlags) (*run.View, server.Identity, error) {
 	id := admin
-	if f.version < 0 {
-		return nil, id, usage("--version %d: versions count from 1", f.version)
-	}
 	if f.as != "" {
 		var err error
 		if id, err = b.srv.Person(ctx, f.as, nil); err != nil {
@@ -111,8 +112,13 @@ func (a *app) gatherInputs(doc *process.Document, f runFlags) (json.RawMessage, 
 		return nil, err
 	}
 	var problems []string
+	seen := map[string]bool{}
 	for _, arg := range f.input {
 		name, value, ok := strings.Cut(arg, "=")
+		if !utf8.ValidString(arg) {
+			problems = append(problems, fmt.Sprintf("--input %q is not valid UTF-8", arg))
+			continue
+		}
 		if !ok || name == "" {
 			problems = append(problems, fmt.Sprintf("--input %q is not FIELD=VALUE", arg))
 			continue
@@ -122,6 +128,11 @@ func (a *app) gatherInputs(doc *process.Document, f runFlags) (json.RawMessage, 
 			problems = append(problems, fmt.Sprintf("%s declares no input %q%s", doc.Name, name, didYouMean(name, fieldNames(doc.Inputs))))
 			continue
 		}
+		if seen[name] {
+			problems = append(problems, fmt.Sprintf("--input %s is given twice", name))
+			continue
+		}
+		seen[name] = true
 		typed, err := typedValue(field, value)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("--input %s: %v", name, err))
@@ -196,6 +207,9 @@ func (a *app) readInputs(path string) (members, error) {
 	}
 	if err != nil {
 		return nil, failed("reading --inputs", err)
+	}
+	if !utf8.Valid(source) {
+		return nil, usage("%s is not valid UTF-8; --inputs takes one JSON object in UTF-8", path)
 	}
 	list, err := objectMembers(source)
 	if err != nil {

@@ -112,6 +112,12 @@ func (x *site) start(ctx context.Context) error {
 	var err error
 	if x.listener, err = net.Listen("tcp", s.Addr); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
+			// Where it is a server of this very directory that listens there, say so: it is no other program.
+			unlock, err := x.db.LockServe(s.BaseURL)
+			if err != nil {
+				return err
+			}
+			unlock()
 			return &exitError{code: exitFailed, message: fmt.Sprintf("%s is in use by another program; stop it, or choose another "+
 				"address with --addr (port 0 takes a free one)", s.Addr)}
 		}

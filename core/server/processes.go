@@ -328,7 +328,7 @@ func suggestion(name string, names []string) string {
 	}
 	nearest, distance := "", max(2, utf8.RuneCountInString(name)/3)+1
 	for _, n := range names {
-		if d := levenshtein.ComputeDistance(name, n); d < distance {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
 			nearest, distance = n, d
 		}
 	}
