@@ -117,7 +117,7 @@ func (c *checker) secondColon(mark Place) (Place, string) {
 			return c.wholeLine(Place{Line: mark.Line - 1, Column: indent + 1}), "this line is not `key: value`; a colon is missing, or the space after it"
 		}
 	}
-	return Place{mark.Line, indent + 1, mark.Column}, "this key is indented too far, or the line above it already has a value; put it at the same indent as the keys beside it"
+	return Place{mark.Line, indent + 1, max(indent+2, mark.Column)}, "this key is indented too far, or the line above it already has a value; put it at the same indent as the keys beside it"
 }
 
 // before returns what stands on a line before a place.
