@@ -38,7 +38,7 @@ func appendData(b []byte, data any) ([]byte, error) {
 
 // call decodes the arguments and runs the tool for a caller who is somebody.
 func (s *Server) call(ctx context.Context, id Identity, t *tool, args json.RawMessage) (data any, err error) {
-	defer recovered(&err)
+	defer caught(&err)
 	a, err := t.decode(args)
 	if err != nil {
 		return nil, err

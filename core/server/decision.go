@@ -29,7 +29,7 @@ type decision struct {
 
 // decideAhead decides a write on the run as the cache has it. The result holds only if the run still is as it was then.
 func (s *Server) decideAhead(ctx context.Context, c write, files map[string]run.File) (d *decision, err error) {
-	defer recovered(&err)
+	defer caught(&err)
 	doc, before := c.document, foldedRun{}
 	if doc == nil {
 		if doc, before, err = s.likely(ctx, c.runID); err != nil {
@@ -244,8 +244,8 @@ func (s *Server) likelyGroups(ctx context.Context, doc *process.Document) (group
 	return groups, storeError(err)
 }
 
-// recovered turns a panic into an error: a defect in how one run is handled must not stop all the others.
-func recovered(err *error) {
+// caught turns a panic into an error: a defect in how one run is handled must not stop all the others.
+func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	}

@@ -136,7 +136,7 @@ func (s *Server) fire(ctx context.Context, runID string) error {
 }
 
 func (s *Server) fireIn(w Writer, runID string) (err error) {
-	defer recovered(&err)
+	defer caught(&err)
 	row, err := w.Run(runID)
 	if err != nil {
 		return fmt.Errorf("reading run %s: %w", runID, err)

@@ -175,7 +175,7 @@ func runProblems(doc *process.Document, id string, stored Projection, entries []
 
 // applied is run.Apply for entries that may hold anything.
 func applied(doc *process.Document, st *run.State, e run.Entry) (next *run.State, err error) {
-	defer recovered(&err)
+	defer caught(&err)
 	return run.Apply(doc, st, e.Event)
 }
 

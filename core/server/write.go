@@ -93,27 +93,8 @@ func (s *Server) commit(ctx context.Context, c write, hash []byte, files map[str
 		var d *decision
 		var recorded *Request
 		err := s.store.Write(ctx, func(w Writer) (err error) {
-			defer recovered(&err)
-			d, recorded = ahead, nil
-			if d != nil {
-				fits, err := s.stillFits(w, d)
-				if err != nil {
-					return err
-				}
-				if fits {
-					return s.keep(w, c, hash, d)
-				}
-			}
-			if req, ok, err := s.recorded(w, c.args); err != nil {
-				return err
-			} else if ok {
-				recorded = &req
-				return nil
-			}
-			if d, err = s.decideInside(w, c, files); err != nil {
-				return err
-			}
-			return s.keep(w, c, hash, d)
+			d, recorded, err = s.attempt(w, c, hash, files, ahead)
+			return err
 		})
 		if err != nil {
 			s.states.remove(c.runID) // it may be the state of a write that was undone
@@ -130,6 +111,31 @@ func (s *Server) commit(ctx context.Context, c write, hash []byte, files map[str
 		}
 	}
 	return written{}, busy
+}
+
+// attempt stores a write inside the writer, or finds the request that it repeats.
+func (s *Server) attempt(w Writer, c write, hash []byte, files map[string]run.File, ahead *decision) (d *decision, recorded *Request, err error) {
+	defer caught(&err)
+	if ahead != nil {
+		fits, err := s.stillFits(w, ahead)
+		if err != nil {
+			return nil, nil, err
+		}
+		if fits {
+			return ahead, nil, s.keep(w, c, hash, ahead)
+		}
+	}
+	req, again, err := s.recorded(w, c.args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if again {
+		return nil, &req, nil
+	}
+	if d, err = s.decideInside(w, c, files); err != nil {
+		return nil, nil, err
+	}
+	return d, nil, s.keep(w, c, hash, d)
 }
 
 // record keeps a write under its requestId, so that the same call returns the same result.
