@@ -118,10 +118,9 @@ func (x *site) start(ctx context.Context) error {
 				return err
 			}
 			unlock()
-			return &exitError{code: exitFailed, message: fmt.Sprintf("%s is in use by another program; stop it, or choose another "+
-				"address with --addr (port 0 takes a free one)", s.Addr)}
+			return usage("%s is in use by another program; stop it, or choose another address with --addr (port 0 takes a free one)", s.Addr)
 		}
-		return failed(fmt.Sprintf("listening on %s; choose another address with --addr", s.Addr), err)
+		return usage("%v; choose another address with --addr", err)
 	}
 	x.url = s.BaseURL
 	if x.url == "" {
