@@ -283,6 +283,11 @@
     set();
   }
 
+  // A signed link to a file works for a while; a page that has been open for longer asks for a new one.
+  setTimeout(() => {
+    for (const link of all("a[data-again]")) link.href = link.dataset.again;
+  }, 5 * minute);
+
   // A map that is wider than its place shows the step that the page is about.
   for (const current of all(".map .map-current")) {
     const frame = current.closest(".scroll"), box = current.getBoundingClientRect(), seen = frame.getBoundingClientRect();

@@ -599,3 +599,56 @@ func TestPagesThatAreNotForThePerson(t *testing.T) {
 	w.open("/processes/chose-supplier")
 	w.sees("did you mean choose-supplier?")
 }
+
+func TestEvidenceIsPreviewedAndOpensForAsLongAsThePage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	w := b.browse()
+	w.signIn(mira, "/items/"+b.openItem(runID))
+	eval[bool](w, `(() => { for (const d of document.querySelectorAll(".preview")) d.querySelector("summary").click(); return true; })()`)
+	w.sees("Contoso: assembly excluded.")
+	w.until(`document.querySelector("iframe[title='Preview of quote-northwind.pdf']")`)
+	again := eval[string](w, `document.querySelector("a[data-again]").dataset.again`)
+	b.advance(time.Hour) // longer than a signed link lives
+	status := eval[int](w, `(() => { const r = new XMLHttpRequest(); r.open("GET", `+quote(again)+`, false); r.send(); return r.status; })()`)
+	require.Equal(t, 200, status)
+	w.open("/runs/" + runID + "/files/nothing")
+	w.sees("There is no such file")
+}
+
+func TestFilesAreDroppedIntoTheForm(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	b.decide(mira, runID, func(a *server.DecideArgs) { a.Decision = "approved" })
+	w := b.browse()
+	w.signIn(joe, "/items/"+b.openItem(runID))
+	eval[bool](w, `(() => {
+		const data = new DataTransfer();
+		data.items.add(new File(["one"], "one.txt", {type: "text/plain"}));
+		data.items.add(new File(["two"], "two.txt", {type: "text/plain"}));
+		data.items.add(new File([new Uint8Array(11 << 20)], "huge.bin"));
+		return document.querySelector("[data-drop]").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true})) || true;
+	})()`)
+	w.until(`document.querySelectorAll("[name=kept]:checked").length === 2`)
+	w.sees("larger than the limit, not uploaded.")
+	w.fill("orderNumber", "4711")
+	w.press("Complete")
+	require.NotContains(t, w.alert(), "evidence")
+	w.until(`document.querySelectorAll("[name=kept]:checked").length === 2`)
+}
+
+func TestAnItemOfARunThatEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := b.compared()
+	item := b.openItem(runID)
+	_, err := b.srv.Cancel(context.Background(), b.person(olga), runID, "The budget is gone.", uuid.NewString())
+	require.NoError(t, err)
+	w := b.browse()
+	w.signIn(mira, "/items/"+item)
+	w.sees("Nothing to decide any more")
+	w.sees("The run was cancelled.")
+	w.sees("The budget is gone.")
+}

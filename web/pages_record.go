@@ -91,8 +91,9 @@ func (t teller) evidence(items []run.FileEvidence) []templates.EvidenceItem {
 			up := t.page.Uploads[e.Ref]
 			item.Name, item.Size, item.URL = up.FileName, up.Bytes, t.urls[e.Ref]
 			item.Type = mediaType(up.ContentType)
-			if _, query, ok := strings.Cut(item.URL, "?"); ok && previewed(item.Type) {
-				item.PreviewURL = "/previews/" + url.PathEscape(e.Ref) + "?" + query
+			item.Again = "/runs/" + url.PathEscape(t.st.ID) + "/files/" + url.PathEscape(e.Ref)
+			if item.URL != "" && previewed(item.Type) {
+				item.PreviewURL = item.Again + "/preview"
 			}
 		}
 		told = append(told, item)

@@ -42,15 +42,43 @@ func previewed(mediaType string) bool {
 	return disposition == "inline" && !strings.HasPrefix(kind, "image/")
 }
 
+// signedFile is the signed address, as path and query, of a file that a run's evidence names; ok is false when the request
+// was answered already.
+func (h *site) signedFile(w http.ResponseWriter, r *http.Request) (address string, ok bool) {
+	id, _, _ := h.person(r)
+	view, err := h.srv.GetRun(r.Context(), id, r.PathValue("id"))
+	if err != nil {
+		h.refused(w, r, err, "reading a run")
+		return "", false
+	}
+	address, ok = fileURLs(view.Data)[r.PathValue("file")]
+	if !ok {
+		h.fail(w, r, http.StatusNotFound, "There is no such file", "The run names no file like this now. Open it again from the page of the run.")
+	}
+	return address, ok
+}
+
+// runFile sends whoever is signed in to a file of a run: its signed address works for a while only.
+func (h *site) runFile(w http.ResponseWriter, r *http.Request) {
+	if address, ok := h.signedFile(w, r); ok {
+		http.Redirect(w, r, address, http.StatusFound)
+	}
+}
+
 // preview shows the beginning of a text file, or a PDF in a frame.
 func (h *site) preview(w http.ResponseWriter, r *http.Request) {
-	upload, content, err := h.srv.OpenFile(r.Context(), r.PathValue("id"), r.URL.RawQuery)
+	address, ok := h.signedFile(w, r)
+	if !ok {
+		return
+	}
+	_, query, _ := strings.Cut(address, "?")
+	upload, content, err := h.srv.OpenFile(r.Context(), r.PathValue("file"), query)
 	if err != nil {
 		h.refuseFile(w, r, err)
 		return
 	}
 	defer content.Close()
-	p := templates.Preview{Name: upload.FileName, URL: "/files/" + upload.ID + "?" + r.URL.RawQuery, Size: upload.Bytes}
+	p := templates.Preview{Name: upload.FileName, URL: address, Size: upload.Bytes}
 	kind, _ := fileType(upload.ContentType)
 	switch {
 	case kind == "application/pdf":
