@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"slices"
 	"time"
 
 	"github.com/apserver/ap/core/process"
@@ -69,6 +70,13 @@ const (
 type Note struct {
 	Text, By string
 	At       time.Time
+}
+
+// marked says whether a field of the records is shown as changed or new.
+func marked(records []Record) bool {
+	return slices.ContainsFunc(records, func(r Record) bool {
+		return slices.ContainsFunc(r.Fields, func(m Member) bool { return m.Changed || m.New })
+	})
 }
 
 // Handoff is what an earlier attempt left.

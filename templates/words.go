@@ -184,6 +184,15 @@ func ByKind(by string) string {
 	}
 }
 
+// hintStart is a field's description, as a sentence where the control adds one of its own.
+func hintStart(description string, c Control) string {
+	last, _ := utf8.DecodeLastRuneInString(description)
+	if (c == LinesControl || c == JSONControl || c == NumberControl) && !unicode.IsPunct(last) && !unicode.IsSpace(last) {
+		return description + "."
+	}
+	return description
+}
+
 // overrides are the characters that can make text read as something else (Unicode UAX #9 directional overrides).
 var overrides = strings.NewReplacer("\u202d", "⟨LRO⟩", "\u202e", "⟨RLO⟩", "\u0000", "⟨NUL⟩")
 

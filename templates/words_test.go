@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apserver/ap/core/process"
 )
 
 func TestWords(t *testing.T) {
@@ -17,6 +19,29 @@ func TestWords(t *testing.T) {
 	} {
 		require.Equal(t, words, Words(name), name)
 	}
+}
+
+func TestHintStartEndsItsSentence(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Per year, in euros.", hintStart("Per year, in euros", NumberControl))
+	require.Equal(t, "How many?", hintStart("How many?", NumberControl))
+	require.Equal(t, "The name", hintStart("The name", TextControl))
+}
+
+func TestMarkedSaysWhetherSomethingIsShownAsChanged(t *testing.T) {
+	t.Parallel()
+	require.False(t, marked([]Record{{Fields: []Member{{Name: "a"}}}, {}}))
+	require.True(t, marked([]Record{{}, {Fields: []Member{{Name: "a"}, {Name: "b", Changed: true}}}}))
+	require.True(t, marked([]Record{{Fields: []Member{{Name: "a", New: true}}}}))
+}
+
+func TestStepsOfARunReadAsSentences(t *testing.T) {
+	t.Parallel()
+	wakes := time.Date(2026, 12, 8, 0, 0, 0, 0, time.UTC)
+	var page strings.Builder
+	run := Run{Steps: []RunStep{{ID: "terms", Kind: process.WaitFor, State: "waiting", Wakes: &wakes}}}
+	require.NoError(t, RunPage(Chrome{Now: wakes.Add(-time.Hour)}, run).Render(t.Context(), &page))
+	require.NotContains(t, page.String(), " ,")
 }
 
 func TestBytes(t *testing.T) {
