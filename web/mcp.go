@@ -55,6 +55,7 @@ func (h *site) mcpHandler() http.Handler {
 			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
 		},
 	})
+	s.AddReceivingMiddleware(noListening)
 	for _, name := range server.Tools() {
 		s.AddTool(toolOf(name), h.tool(name))
 	}
@@ -71,6 +72,17 @@ func (h *site) mcpHandler() http.Handler {
 		DisableLocalhostProtection: true,
 	})
 	return h.ownSite(h.bearer(strictBody(limit, stream)))
+}
+
+// noListening refuses subscriptions to lists of tools, prompts and resources: these lists never change, and an open stream
+// would hold a place among the requests under way for nothing.
+func noListening(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		if method == "subscriptions/listen" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "nothing here changes while you listen"}
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // readOnly are the tools that change nothing.

@@ -1,12 +1,18 @@
 package web
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -148,6 +154,13 @@ func TestProtocolErrors(t *testing.T) {
 	t.Run("DeepNesting", func(t *testing.T) {
 		answer, _ := b.rpc(key, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_run","arguments":{"runId":`+strings.Repeat("[", 50000)+strings.Repeat("]", 50000)+`}}}`)
 		require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	})
+	t.Run("NobodyListensForWhatNeverChanges", func(t *testing.T) {
+		answer, text := b.rpc(key, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`,
+			"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+		require.Equal(t, http.StatusNotFound, answer.StatusCode, text)
+		require.Contains(t, text, "-32601")
 	})
 	t.Run("Methods", func(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
@@ -385,4 +398,58 @@ func TestAgentLoop(t *testing.T) {
 	call("submit", map[string]any{"token": claimed.Token, "output": map[string]any{"total": 4}, "summary": "Done.", "requestId": "3"}, &view)
 	require.Equal(t, "waiting", view.Run.State)
 	require.Len(t, view.WorkItems, 1)
+}
+
+// Many callers at once, some of whom hang up halfway: nothing acknowledged is lost and nothing is left running.
+func TestLoadLeavesNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	b := setup(t, nil)
+	b.publish(twoSteps)
+	key := b.agent("intake")
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
+	start := func(ctx context.Context, id string) bool {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+"/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"start_run","arguments":{"process":"two-steps","inputs":{"amount":1},"requestId":"`+id+`"}}}`))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		answer, err := client.Do(r)
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		return err == nil && answer.StatusCode == http.StatusOK && strings.Contains(string(text), `"structuredContent":{"ok":true`)
+	}
+	require.True(t, start(t.Context(), "first"))
+	client.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	var acknowledged atomic.Int64
+	acknowledged.Add(1)
+	var wg sync.WaitGroup
+	for worker := range 16 {
+		wg.Go(func() {
+			for i := range 20 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if i%4 == 3 {
+					time.AfterFunc(time.Duration(i)*100*time.Microsecond, cancel)
+				}
+				if start(ctx, fmt.Sprintf("%d-%d", worker, i)) {
+					acknowledged.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	client.CloseIdleConnections()
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second, 20*time.Millisecond, "goroutines are left running")
+	counts, err := b.srv.Counts(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, counts.ActiveRuns, int(acknowledged.Load()), "a run that was acknowledged is not there")
+	require.LessOrEqual(t, counts.ActiveRuns, 1+16*20)
+	require.Greater(t, acknowledged.Load(), int64(16*15))
 }

@@ -157,7 +157,7 @@ func (b *bundle) connect(token string) *mcp.ClientSession {
 	b.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(b.t.Context(), &mcp.StreamableClientTransport{
-		Endpoint: b.url + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}, DisableStandaloneSSE: true,
+		Endpoint: b.url + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)},
 	}, nil)
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { session.Close() })
