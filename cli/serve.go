@@ -135,6 +135,7 @@ func (x *site) start(ctx context.Context) error {
 	if s.Dev {
 		devClock = x.clock
 	}
+	web.RoomyHeap()
 	handler, err := web.Handler(x.srv, web.Options{
 		BaseURL: x.url,
 		Logger:  x.log,

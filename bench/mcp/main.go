@@ -66,6 +66,7 @@ func run() error {
 	seconds := flag.Float64("seconds", 3, "how long each part takes")
 	dir := flag.String("dir", "", "where to make the data directory (default: the system's temporary folder)")
 	flag.Parse()
+	web.RoomyHeap() // as ap serve does
 	for _, conc := range []int{1, 64} {
 		rate, err := measure(*dir, conc, time.Duration(*seconds*float64(time.Second)), *profile)
 		if err != nil {
