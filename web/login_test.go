@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -168,6 +169,34 @@ func TestSessionsEnd(t *testing.T) {
 		_, page := br.get("/login")
 		require.Contains(t, page, "E-mail")
 	})
+}
+
+// Using a page keeps the session alive; a page that is only open does not.
+func TestAnOpenPageIsNoUseOfTheSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	br := b.browser()
+	br.signIn("mira@example.com", "/login")
+	at, err := url.Parse(b.url)
+	require.NoError(t, err)
+	sessions := newSessions(Options{Sessions: b.db.Sessions(), SessionLifetime: time.Hour}, at)
+	load := func() context.Context {
+		ctx, err := sessions.Load(t.Context(), br.Jar.Cookies(at)[0].Value)
+		require.NoError(t, err)
+		return ctx
+	}
+	ago := time.Now().Add(-90 * time.Second).Unix()
+	ctx := load()
+	sessions.Put(ctx, sessionSeen, ago)
+	_, _, err = sessions.Commit(ctx)
+	require.NoError(t, err)
+
+	r, _ := br.get("/inbox/now")
+	require.Equal(t, http.StatusOK, r.StatusCode)
+	require.Equal(t, ago, sessions.GetInt64(load(), sessionSeen))
+	r, _ = br.get("/inbox")
+	require.Equal(t, http.StatusOK, r.StatusCode)
+	require.Greater(t, sessions.GetInt64(load(), sessionSeen), ago)
 }
 
 // What another site makes a browser send is refused; what the browser sends itself is not.

@@ -97,22 +97,32 @@ func hasSession(r *http.Request) bool { return r.Context().Value(ctxSession) != 
 
 // person returns the identity of the request's session, its groups read afresh; ok is false when nobody is signed in.
 func (h *site) person(r *http.Request) (id server.Identity, who login, ok bool) {
+	p, err := h.whose(r)
+	if err != nil {
+		h.log.ErrorContext(r.Context(), "reading a person's groups", "error", err)
+		return server.Identity{}, login{}, false
+	}
+	return p.id, p.who, p.ok
+}
+
+// whose is person, with what kept it from finding out.
+func (h *site) whose(r *http.Request) (*personOf, error) {
 	if p, cached := r.Context().Value(ctxPerson).(*personOf); cached {
-		return p.id, p.who, p.ok
+		return p, nil
 	}
 	if !hasSession(r) {
-		return server.Identity{}, login{}, false
+		return &personOf{}, nil
 	}
-	who, ok = h.sessionLogin(r.Context())
+	who, ok := h.sessionLogin(r.Context())
 	if !ok {
-		return server.Identity{}, login{}, false
+		return &personOf{}, nil
 	}
 	id, err := h.srv.Person(r.Context(), who.Email, who.Groups)
 	if err != nil {
-		h.log.ErrorContext(r.Context(), "reading a person's groups", "person", who.Email, "error", err)
-		return server.Identity{}, login{}, false
+		return nil, err
 	}
-	return id, who, true
+	infoOf(r.Context()).by = who.Email
+	return &personOf{id: id, who: who, ok: true}, nil
 }
 
 // sessionLogin reads the login of a session that was used recently enough.
@@ -139,15 +149,26 @@ func (h *site) touch(ctx context.Context) {
 // signedIn sends whoever has no session to the login page, to come back to the page that was asked for.
 func (h *site) signedIn(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := &personOf{}
-		if p.id, p.who, p.ok = h.person(r); !p.ok {
+		p, err := h.whose(r)
+		if err != nil {
+			h.log.ErrorContext(r.Context(), "reading a person's groups", "error", err)
+			h.internal(w, r)
+			return
+		}
+		if !p.ok {
 			h.toLogin(w, r, returnPath(r), false)
 			return
 		}
-		h.touch(r.Context())
+		if !isLiveUpdate(r) {
+			h.touch(r.Context())
+		}
 		next(w, r.WithContext(context.WithValue(r.Context(), ctxPerson, p)))
 	})
 }
+
+// isLiveUpdate says whether an open page asks what changed, which is no use of the session: the page alone would keep it
+// alive for ever.
+func isLiveUpdate(r *http.Request) bool { return strings.HasSuffix(r.Pattern, "/now") }
 
 // returnPath is the page to come back to after a sign-in: the one asked for, or for a form the page it was on.
 func returnPath(r *http.Request) string {
