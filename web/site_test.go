@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +118,31 @@ func TestMetrics(t *testing.T) {
 	} {
 		require.Contains(t, string(text), "\n"+line)
 	}
+}
+
+// docs/operations.md lists exactly the metrics there are.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../docs/operations.md")
+	require.NoError(t, err)
+	var documented []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(ap_[a-z_]+)` \\|").FindAllStringSubmatch(string(doc), -1) {
+		documented = append(documented, m[1])
+	}
+	b := setup(t, nil)
+	b.publish(twoSteps)
+	b.call(b.agent("intake"), "describe", `{}`)
+	b.rpc("", ping)
+	r, err := http.Get(b.url + "/metrics")
+	require.NoError(t, err)
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	var shown []string
+	for _, m := range regexp.MustCompile("(?m)^# TYPE (ap_[a-z_]+) ").FindAllStringSubmatch(string(text), -1) {
+		shown = append(shown, m[1])
+	}
+	require.ElementsMatch(t, documented, shown)
 }
 
 // Each call leaves one line with who called what and how it ended; a request can be found by its id.
