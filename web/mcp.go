@@ -123,7 +123,9 @@ func (h *site) tool(name string) mcp.ToolHandler {
 		if !known {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + name}
 		}
-		code = answer.Code
+		if code = answer.Code; code == "" {
+			code = "ok"
+		}
 		return &mcp.CallToolResult{
 			StructuredContent: answer.JSON,
 			Content:           []mcp.Content{&mcp.TextContent{Text: string(answer.JSON)}},

@@ -58,9 +58,6 @@ func (m *metrics) handler() http.Handler {
 
 // call counts a call of a tool.
 func (m *metrics) call(tool, code string, took time.Duration) {
-	if code == "" {
-		code = "ok"
-	}
 	m.calls.WithLabelValues(tool, code).Inc()
 	m.latency.WithLabelValues(tool).Observe(took.Seconds())
 }
