@@ -153,7 +153,7 @@ func Handler(s *server.Server, opts Options) (http.Handler, error) {
 	return h.logRequests(secureHeaders(base.Scheme == "https", limitConcurrent(opts.MaxConcurrent, h.sameOrigin(root)))), nil
 }
 
-// setUpIssuer sets up the identity provider, which in dev mode is our own unless another is named.
+// setUpIssuer sets up the identity provider, which in dev mode is our own.
 func (h *site) setUpIssuer(root *http.ServeMux) error {
 	redirect := h.opts.BaseURL + "/auth/callback"
 	transport := http.DefaultTransport
