@@ -184,7 +184,7 @@ func TestTheTypeScriptClientWorksAProcess(t *testing.T) {
 	require.Equal(t, run.RunWaiting, first.Run.State)
 	require.Len(t, first.WorkItems, 1)
 	require.Equal(t, "approval", first.WorkItems[0].StepID)
-	require.Contains(t, string(first.Data), `"foundedYear":1987`)
+	require.Contains(t, string(first.Data), `"foundedYear": 1987`)
 	s.json(&second, "runs", saw.Second)
 	require.Equal(t, run.RunEnded, second.Run.State)
 	require.Equal(t, "declined", *second.Run.Outcome)
