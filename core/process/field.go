@@ -12,15 +12,15 @@ func (c *checker) fields(n *node, what string) Fields {
 		return nil
 	}
 	var list Fields
+	seen := make(map[string]bool, len(n.keys))
 	for i, k := range n.keys {
-		if k.kind != textNode {
+		// A key that is here twice was reported when the tree was built; the first counts.
+		if k.kind != textNode || seen[k.text] {
 			continue
 		}
+		seen[k.text] = true
 		if k.text == "" {
 			c.report(ruleFieldName, k, "a field needs a name, but this key is empty")
-			continue
-		}
-		if _, twice := list.Find(k.text); twice {
 			continue
 		}
 		field := c.field(n.values[i], "`"+shorten(k.text)+"`")

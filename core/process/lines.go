@@ -33,8 +33,12 @@ func (l *lines) get(line, column int) (text string, offset int) {
 	}
 	text = strings.TrimRight(l.text[l.starts[line-1]:end], "\r\n")
 	at := 1
-	if l.line == line && l.column <= column {
+	if l.line == line && column > l.column/2 {
 		at, offset = l.column, l.offset
+	}
+	for ; at > column; at-- {
+		_, size := utf8.DecodeLastRuneInString(text[:offset])
+		offset -= size
 	}
 	for ; at < column && offset < len(text); at++ {
 		_, size := utf8.DecodeRuneInString(text[offset:])

@@ -134,7 +134,7 @@ func (c *checker) text(n *node, what string) (text string, ok bool) {
 func (c *checker) sentence(n *node, what string) (text string, ok bool) {
 	text, ok = c.text(n, what)
 	if ok && isBlank(text) {
-		c.report(ruleBlankText, n, what+" is blank; write it out, or remove it if it isn't needed")
+		c.report(ruleBlankText, n, what+" is blank; write what it should say")
 		return text, false
 	}
 	return text, ok
@@ -146,8 +146,11 @@ func (c *checker) wrongType(n *node, what, expected string) {
 		return
 	}
 	hint := ""
-	if expected == "text" {
+	switch {
+	case expected == "text":
 		hint = quoteHint(n)
+	case strings.HasPrefix(expected, "a list") && n.kind < listNode && len(n.raw) < 40:
+		hint = fmt.Sprintf("; write `[%s]`", n.raw)
 	}
 	c.report(ruleWrongType, n, fmt.Sprintf("%s must be %s, but this is %s%s", what, expected, n.describe(), hint))
 }

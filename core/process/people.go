@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // checkPeople checks who does the steps and what times they wait for: roles and paths (protocol.md 1.3).
@@ -158,20 +159,17 @@ func slipped(a, b string) bool {
 	if len(a) < 5 || len(b) < 5 {
 		return false
 	}
-	if swapped(a, b) {
-		return true
-	}
 	if len(a) > len(b) {
 		a, b = b, a
-	}
-	if len(b) != len(a)+1 {
-		return false
 	}
 	i := 0
 	for i < len(a) && a[i] == b[i] {
 		i++
 	}
-	return a[i:] == b[i+1:] && (b[i] >= 'a' && b[i] <= 'z' || b[i] >= 'A' && b[i] <= 'Z')
+	if i == len(b) || !unicode.IsLetter(rune(b[i])) {
+		return false
+	}
+	return swapped(a, b) || len(b) == len(a)+1 && a[i:] == b[i+1:]
 }
 
 // reachable answers which steps can be complete before another is reached.

@@ -197,7 +197,7 @@ func (c *checker) unknownStepHelp(s *step, kind targetKind, t *target) string {
 	}
 	ids := make([]string, 0, len(c.byID)+1)
 	for _, other := range c.steps {
-		if other != s && other.ID != "" {
+		if other != s && other.ID != "" && c.byID[other.ID] == other {
 			ids = append(ids, other.ID)
 		}
 	}

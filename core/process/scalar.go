@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gowebpki/jcs"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -237,7 +238,7 @@ func (c *checker) checkNumber(n *node) {
 	case err != nil:
 		c.report(ruleNumberRange, n, fmt.Sprintf("%s is beyond the range of a number; the largest is about 1.8e308", shorten(n.raw)))
 	default:
-		shortest := strconv.FormatFloat(value, 'g', -1, 64)
+		shortest, _ := jcs.NumberToJSON(value)
 		if len(n.text) > 15 && NumberKey(n.text) != NumberKey(shortest) || value == 0 && NumberKey(n.text) != "0" {
 			c.report(ruleNumberPrecision, n, fmt.Sprintf("%s has more digits than a double holds: the content hash takes it for %s, and other programs may too; put it in quotes to mean the text", shorten(n.raw), shortest))
 		}
