@@ -3,7 +3,9 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -X github.com/apserver/ap/cli.Version=$(VERSION)
-# Packages whose tests are worth the race detector's price.
+# Packages whose tests are worth the race detector's price, and tests in them that aren't: they only drive other
+# programs, or ours through many mutations.
+NO_RACE := Mutants|Inspector|MCPConformance|Axe|Screenshots
 RACE := ./cli/... ./core/run/... ./core/server/... ./db/... ./web/...
 
 # What the generated files hold, to notice a change.
@@ -50,7 +52,7 @@ clients: ## Install the clients of others that tests try when they are there (ne
 	@cd web/clients && npm ci --ignore-scripts --no-audit --no-fund --silent
 
 race: ## Run the tests that are worth it under the race detector
-	$(GO) test -race $(RACE)
+	$(GO) test -race -skip '$(NO_RACE)' $(RACE)
 
 fuzz: ## Fuzz each parser for FUZZTIME (default 20s)
 	@for target in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | sort); do \
