@@ -176,6 +176,8 @@ type DecideForm struct {
 	// RejectTo is the step a rejection leads back to; empty when it ends the run. NextStep is what follows, FinishesAs
 	// the outcome where a finish follows.
 	RejectTo, NextStep, FinishesAs string
+	// Joins says that what follows waits for the other branches.
+	Joins bool
 	// Files were uploaded already, with an earlier answer.
 	Files []KeptFile
 	// MaxUpload is the largest file, in bytes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -189,20 +190,29 @@ const (
 	maxShown = 20000
 )
 
-// Subject says in one line which case a run is about: the first few short inputs, in the order they were sent.
+// Subject says in one line which case a run is about: the first few short inputs, in the order they were sent. Addresses
+// of people tell cases apart least, so that they come only where there is nothing else.
 func Subject(inputs json.RawMessage) string {
+	const most = 3
 	members, _ := readObject(inputs)
-	var parts []string
+	var parts, people []string
 	for _, m := range members {
 		v := ReadValue(m.Raw)
 		if v.Kind != TextValue && v.Kind != NumberValue || strings.TrimSpace(v.Text) == "" || isMoment(v.Text) {
 			continue
 		}
-		if parts = append(parts, Line(v.Text, 48)); len(parts) == 3 {
-			break
+		part := Line(v.Text, 48)
+		switch {
+		case strings.Contains(part, "@") && !strings.Contains(part, " "):
+			people = append(people, part)
+		case len(parts) < most && !slices.Contains(parts, part):
+			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, " · ")
+	if len(parts) == 0 {
+		parts = slices.Compact(people)
+	}
+	return strings.Join(parts[:min(len(parts), most)], " · ")
 }
 
 // isMoment says that a text is a time to the second, which tells no case apart.

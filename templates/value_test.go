@@ -71,6 +71,8 @@ func TestFieldsComeInDeclaredOrderWithWhatChanged(t *testing.T) {
 func TestSubjectTellsCasesApart(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "RFP-12 · 48000.00 · Acme", Subject(json.RawMessage(`{"id":"RFP-12","urgent":true,"total":48000.00,"items":[1],"at":"2026-10-06T09:00:00Z","doc":"https://example.com","supplier":"Acme","more":"x"}`)))
+	require.Equal(t, "Graz", Subject(json.RawMessage(`{"who":"mira@example.com","to":"Graz","again":"Graz"}`)))
+	require.Equal(t, "mira@example.com", Subject(json.RawMessage(`{"who":"mira@example.com","boss":"mira@example.com"}`)))
 	require.Empty(t, Subject(nil))
 	require.Empty(t, Subject(json.RawMessage(`{}`)))
 }

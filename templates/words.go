@@ -153,6 +153,17 @@ func Paragraphs(text string) [][]string {
 	return paragraphs
 }
 
+// codeSpans splits a line at its pairs of backticks: every second part, counted from one, stood between them.
+func codeSpans(line string) []string {
+	parts := strings.Split(line, "`")
+	if len(parts)%2 == 0 { // one is left over: it is a character like any other
+		last := len(parts) - 1
+		parts[last-1] += "`" + parts[last]
+		parts = parts[:last]
+	}
+	return parts
+}
+
 func startsItem(s string) bool {
 	if strings.HasPrefix(s, "- ") || strings.HasPrefix(s, "* ") {
 		return true

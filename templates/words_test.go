@@ -69,6 +69,14 @@ func TestParagraphsUnwrapWhatWasWrappedByHand(t *testing.T) {
 	require.Empty(t, Paragraphs(" \n\n"))
 }
 
+func TestCodeSpans(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"Put it into ", "answer", "."}, codeSpans("Put it into `answer`."))
+	require.Equal(t, []string{"a ", "b", " c ` d"}, codeSpans("a `b` c ` d"))
+	require.Equal(t, []string{"it`s"}, codeSpans("it`s"))
+	require.Equal(t, []string{""}, codeSpans(""))
+}
+
 func TestOverridesAreMadeVisible(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "invoice⟨RLO⟩fdp.exe", Plain("invoice\u202efdp.exe"))
@@ -95,4 +103,11 @@ func TestPlainTimes(t *testing.T) {
 	require.False(t, Soon(now.Add(-time.Hour), now))
 	require.Equal(t, "3 days", Span(72*time.Hour))
 	require.Equal(t, "90 min", Span(90*time.Minute))
+}
+
+func TestProseKeepsSpacesAroundCode(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	require.NoError(t, Prose("Put `a<b` into\n`answer`, then stop.").Render(t.Context(), &b))
+	require.Equal(t, `<p dir="auto">Put <code>a&lt;b</code> into <code>answer</code>, then stop.</p>`, b.String())
 }

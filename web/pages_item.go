@@ -153,6 +153,7 @@ func (h *site) decideForm(r *http.Request, t teller, page *server.ItemPage, id s
 		Refusal: a.refusal, RefusalText: a.text, Restored: a.restored, Person: id.Name,
 	}
 	f.NextStep, f.FinishesAs = t.whatFollows(step)
+	f.Joins = step.Next == process.Join && step.Fork != ""
 	if hasPerson(step.Output) {
 		f.People = h.people(r)
 	}
