@@ -306,7 +306,7 @@ func TestMCPConformance(t *testing.T) {
 	}})
 	t.Cleanup(proxy.Close)
 	passed := regexp.MustCompile(`Passed: (\d+)/(\d+), 0 failed, 0 warnings`)
-	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection"} {
+	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "logging-set-level", "dns-rebinding-protection"} {
 		t.Run(scenario, func(t *testing.T) {
 			f := &foreign{t: t, dir: f.dir, node: f.node}
 			out := f.run(nil, conformanceSuite, "server", "--url", proxy.URL+"/mcp", "--scenario", scenario)
