@@ -201,7 +201,7 @@ func init() {
 				r := t.toApproval()
 				id := r.str("run.id")
 				for _, note := range []string{"One.", "Two."} {
-					r = t.ok(t.person(), "decide", decision(t.item(r, "approve"), "rejected", obj{"note": note}))
+					t.ok(t.person(), "decide", decision(t.item(r, "approve"), "rejected", obj{"note": note}))
 					t.submit(t.claim(id, "draft"), obj{"output": obj{"text": "after " + note}})
 					r = t.submit(t.claim(id, "polish"), obj{"output": obj{"text": "p"}})
 				}
