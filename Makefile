@@ -14,7 +14,7 @@ TEMPL_SUM := find . -name '*_templ.go' -not -path './.build/*' | sort | xargs sh
 VENDOR := .build/vendor
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install lint generate vendor clients race fuzz bench bench-scale screenshots clean
+.PHONY: help demo test build install lint generate vendor race fuzz bench bench-scale screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,9 +47,6 @@ vendor: ## Copy the browser files pinned in static/vendor/package-lock.json (nee
 	@cd $(VENDOR) && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@cp $(VENDOR)/node_modules/htmx.org/dist/htmx.min.js static/vendor/htmx.min.js
 	@cp $(VENDOR)/node_modules/htmx.org/LICENSE static/vendor/htmx.LICENSE
-
-clients: ## Install the clients of others that tests try when they are there (needs npm)
-	@cd web/clients && npm ci --ignore-scripts --no-audit --no-fund --silent
 
 race: ## Run the tests that are worth it under the race detector
 	$(GO) test -race -skip '$(NO_RACE)' $(RACE)

@@ -43,7 +43,7 @@ func needChromium(t testing.TB) string {
 }
 
 // patience is how long a page has for what a test waits for.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // browser is one window that shares no cookie with another.
 type browser struct {

@@ -232,6 +232,7 @@ func TestEnterInATextFieldDecidesNothing(t *testing.T) {
 		w.fill("UTC offset", kb.Enter)
 		require.True(t, eval[bool](w, "window.leaving"), "the page is still the same")
 		w.press("Sign out")
+		w.sees("You are signed out of this server.")
 	}
 }
 
@@ -427,6 +428,7 @@ func TestEverythingWorksWithoutJavaScript(t *testing.T) {
 	w.press("Approve")
 	w.sees("Approved. Your decision is on record.")
 	w.press("Sign out")
+	w.sees("You are signed out of this server.") // the way there leads over the identity provider
 
 	w.signIn(joe, "/items/"+b.openItem(runID))
 	w.attach("Evidence file", file)
