@@ -166,7 +166,7 @@ func TestLintOfALargeFileIsFast(t *testing.T) {
 	out, _, status := runAp("", "lint", "large.md")
 	require.Equal(t, exitRefused, status)
 	require.Contains(t, out, "large.md:1:1: error: the file is larger than 1 MiB")
-	require.Less(t, time.Since(begin), 5*time.Second)
+	require.Less(t, time.Since(begin), 30*time.Second)
 	require.Less(t, len(out), 1000)
 }
 

@@ -127,7 +127,7 @@ func (c *checker) reportUnreachable(s *step, only []*step, passed string) {
 	const few = 4
 	switch {
 	case len(also) > few:
-		message += fmt.Sprintf(" (nor to %s and %d more, which only it leads to)", names(also[:few], ","), len(also)-few)
+		message += fmt.Sprintf(" (nor to the %d steps that only it leads to)", len(also))
 	case len(also) > 0:
 		message += fmt.Sprintf(" (nor to %s, which only it leads to)", names(also, "and"))
 	}

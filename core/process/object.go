@@ -81,9 +81,12 @@ func (o *object) keyNode(name string) *node {
 func (c *checker) reportUnknown(o *object, what string, has []string) {
 	cut := false
 	for _, u := range o.unknown {
-		c.settled[u.value] = c.settled[u.value] || u.value.kind == nullNode && u.meant == ""
-		if c.isCutText(o, u) {
+		if u.value.kind == nullNode && u.meant == "" {
+			c.settled[u.value] = true
+		}
+		if isCutText(o, u) {
 			// The pieces of one text are one mistake.
+			c.settled[u.value] = true
 			if !cut {
 				c.report(ruleUnknownField, u.key, fmt.Sprintf("the comma before this ends the value, so `%s` is taken for a field of %s; put the whole text in quotes", shorten(u.key.text), what))
 			}
@@ -101,7 +104,7 @@ func (c *checker) reportUnknown(o *object, what string, has []string) {
 
 // isCutText says that an unknown key is most likely a piece of the text before it, which has a comma in it but no
 // quotes: `{ to: done, when: it is there, or will be }`.
-func (c *checker) isCutText(o *object, u unknownKey) bool {
+func isCutText(o *object, u unknownKey) bool {
 	return u.value.isEmpty() && o.node.flow && u.key.index > 0 && strings.Contains(u.key.text, " ")
 }
 

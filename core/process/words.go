@@ -41,17 +41,14 @@ func oneLine(message string) string {
 
 // names lists names for a message: `a`, `b` and `c`.
 func names(list []string, and string) string {
-	var b strings.Builder
+	marked := make([]string, len(list))
 	for i, name := range list {
-		switch {
-		case i > 0 && i == len(list)-1:
-			b.WriteString(" " + and + " ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString("`" + shorten(name) + "`")
+		marked[i] = "`" + shorten(name) + "`"
 	}
-	return b.String()
+	if last := len(marked) - 1; last > 0 {
+		return strings.Join(marked[:last], ", ") + " " + and + " " + marked[last]
+	}
+	return strings.Join(marked, "")
 }
 
 // synonyms are words that people write from habit, with what they mean here.

@@ -194,7 +194,7 @@ func TestBoundsOnYAML(t *testing.T) {
 			begin := time.Now()
 			_, issues := process.Parse([]byte("---\n"+row.front+"\n---\nBody.\n"), process.Options{})
 			require.Contains(t, rulesOf(issues), row.rule)
-			require.Less(t, time.Since(begin), 20*time.Second)
+			require.Less(t, time.Since(begin), time.Minute)
 		})
 	}
 	for _, nested := range []string{strings.Repeat("[", 63) + strings.Repeat("]", 63), strings.Repeat("{a: ", 63) + "b" + strings.Repeat("}", 63)} {
