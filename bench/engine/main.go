@@ -19,6 +19,7 @@ import (
 	"github.com/apserver/ap/core/process"
 	"github.com/apserver/ap/core/server"
 	"github.com/apserver/ap/db"
+	"github.com/apserver/ap/web"
 )
 
 // source is the process that is run: an agent's work with three fields, approved by a person.
@@ -65,6 +66,7 @@ func run() error {
 	if *only > 0 {
 		workers = []int{*only}
 	}
+	web.RoomyHeap() // as ap serve does
 	for _, conc := range workers {
 		rate, err := measure(*dir, conc, time.Duration(*seconds*float64(time.Second)), *profile)
 		if err != nil {
