@@ -83,14 +83,31 @@ func (b *browser) fill(label, value string) {
 func (b *browser) press(name string) {
 	b.t.Helper()
 	xpath := fmt.Sprintf(`//button[normalize-space(.)=%q]`, name)
-	b.do("pressing "+name, chromedp.WaitVisible(xpath), chromedp.Click(xpath))
+	b.leave("pressing "+name, xpath)
+}
+
+// leave clicks what leads to another page, and waits until that is there: going elsewhere meanwhile would be called off.
+func (b *browser) leave(what, xpath string) {
+	b.t.Helper()
+	b.do(what, chromedp.WaitVisible(xpath))
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.leaving = true"))
+	require.NoError(b.t, err, what)
+	b.do(what, chromedp.Click(xpath))
+	require.Eventually(b.t, func() bool {
+		ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+		defer cancel()
+		arrived, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!window.leaving && document.readyState === "complete"`))
+		return err == nil && arrived
+	}, 30*time.Second, 50*time.Millisecond, "%s led nowhere", what)
 }
 
 // follow follows the link in the first row of a list that contains the text.
 func (b *browser) follow(text string) {
 	b.t.Helper()
 	xpath := fmt.Sprintf(`//main//li[contains(normalize-space(.),%q)]//a`, text)
-	b.do("following "+text, chromedp.WaitVisible(xpath), chromedp.Click(xpath))
+	b.leave("following "+text, xpath)
 }
 
 // see waits until the page shows all of the texts, whatever their case.
