@@ -325,15 +325,27 @@ type noticeRow struct {
 	RunID    string `db:"run_id"`
 	StepID   string `db:"step_id"`
 	ItemID   string `db:"item_id"`
+	Process  string `db:"process"`
+	State    string `db:"state"`
+	Outcome  string `db:"outcome"`
+	Open     bool   `db:"open"`
 }
 
-func (r noticeRow) row() server.Notice {
-	n := server.Notice{ID: r.ID, Kind: r.Kind, RunID: r.RunID, StepID: r.StepID, ItemID: r.ItemID, At: fromMS(r.At)}
+func (r noticeRow) row() server.NoticeRow {
+	n := server.NoticeRow{
+		Notice:  server.Notice{ID: r.ID, Kind: r.Kind, RunID: r.RunID, StepID: r.StepID, ItemID: r.ItemID, At: fromMS(r.At)},
+		Process: r.Process, State: run.RunState(r.State), Outcome: r.Outcome, Open: r.Open,
+	}
 	n.Group, n.Person = assigned(r.Assignee)
 	return n
 }
 
-func (r reader) Notices(q server.NoticeQuery) ([]server.Notice, error) {
+// selectNotices reads each notice's run and item by their keys; CROSS JOIN keeps the notices, which are in order, outermost.
+const selectNotices = "SELECT n.assignee AS assignee, n.at AS at, n.id AS id, n.kind AS kind, n.run_id AS run_id, n.step_id AS step_id, " +
+	"n.item_id AS item_id, r.process AS process, r.state AS state, r.outcome AS outcome, i.id IS NOT NULL AS open " +
+	"FROM notices n CROSS JOIN runs r ON r.id = n.run_id LEFT JOIN items i ON i.run_id = n.run_id AND i.id = n.item_id WHERE n.assignee = "
+
+func (r reader) Notices(q server.NoticeQuery) ([]server.NoticeRow, error) {
 	var rows []noticeRow
 	assignees := assignees(q.Person, q.Groups)
 	for chunk := range chunks(assignees) {
@@ -342,7 +354,7 @@ func (r reader) Notices(q server.NoticeQuery) ([]server.Notice, error) {
 		}
 		var b query
 		b.merged(chunk, "", "at DESC, id DESC", q.Limit, func(assignee string) {
-			b.WriteString("SELECT assignee, at, id, kind, run_id, step_id, item_id FROM notices WHERE assignee = " + assignee)
+			b.WriteString(selectNotices + assignee)
 		})
 		var part []noticeRow
 		if err := r.all(&part, b.String(), b.args...); err != nil {

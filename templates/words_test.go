@@ -111,3 +111,37 @@ func TestProseKeepsSpacesAroundCode(t *testing.T) {
 	require.NoError(t, Prose("Put `a<b` into\n`answer`, then stop.").Render(t.Context(), &b))
 	require.Equal(t, `<p dir="auto">Put <code>a&lt;b</code> into <code>answer</code>, then stop.</p>`, b.String())
 }
+
+func TestNoticesReadAsSentences(t *testing.T) {
+	t.Parallel()
+	for text, n := range map[string]Notice{
+		"New for you: Approve payment of Pay invoice":     {Kind: "assigned", Process: "pay-invoice", Step: "approve_payment", State: "waiting"},
+		"Overdue: Approve payment of Pay invoice":         {Kind: "overdue", Process: "pay-invoice", Step: "approve_payment", State: "ended", Outcome: "paid"},
+		"An agent needs help: Match order of Pay invoice": {Kind: "escalated", Process: "pay-invoice", Step: "match_order", State: "waiting"},
+		"Ended: Pay invoice, paid in full":                {Kind: "ended", Process: "pay-invoice", State: "ended", Outcome: "paid_in_full"},
+		"Cancelled: Pay invoice":                          {Kind: "ended", Process: "pay-invoice", State: "cancelled"},
+	} {
+		require.Equal(t, text, n.Text())
+	}
+}
+
+func TestNewsShowsAFewLinesAndFoldsTheRest(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 10, 6, 8, 0, 0, 0, time.UTC)
+	render := func(news ...Notice) string {
+		var page strings.Builder
+		require.NoError(t, newsList(news, at.Add(72*time.Hour)).Render(t.Context(), &page))
+		return page.String()
+	}
+	require.Empty(t, render(), "no news is nothing at all")
+	one := Notice{Kind: "overdue", Process: "<b>pay</b>", Step: "\u202eapprove", URL: "/items/r_1_w1", At: at}
+	page := render(one)
+	require.Contains(t, page, "News</h2>")
+	require.Contains(t, page, `href="/items/r_1_w1"`)
+	require.Contains(t, page, `title="Tue 6 Oct 2026, 08:00 UTC"`)
+	require.Contains(t, page, ">3 days ago</time>")
+	require.Contains(t, page, "&lt;b&gt;pay")
+	require.NotContains(t, page, "\u202e")
+	require.NotContains(t, page, "<details")
+	require.Contains(t, render(one, one, one, one, one), "Show the other 2<")
+}

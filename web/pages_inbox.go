@@ -25,6 +25,31 @@ func inboxQuery(q url.Values) server.InboxQuery {
 	return query
 }
 
+// newsRows is how many notices the inbox shows.
+const newsRows = 20
+
+// news are the latest notices of a person. What they are told for several of their groups is one line.
+func (h *site) news(r *http.Request, id server.Identity) ([]templates.Notice, error) {
+	notices, err := h.srv.Notices(r.Context(), id, 2*newsRows)
+	if err != nil {
+		return nil, err
+	}
+	var news []templates.Notice
+	for _, n := range notices {
+		line := templates.Notice{
+			Kind: n.Kind, Process: n.Process, Step: n.StepID, State: string(n.State), Outcome: n.Outcome,
+			URL: "/runs/" + n.RunID, At: n.At,
+		}
+		if n.Open {
+			line.URL = "/items/" + n.ItemID
+		}
+		if !slices.Contains(news, line) && len(news) < newsRows {
+			news = append(news, line)
+		}
+	}
+	return news, nil
+}
+
 // filterURL is the address of a list with its filter, and nothing that filters nothing.
 func filterURL(path string, q url.Values, cursor string, names ...string) string {
 	kept := url.Values{}
@@ -62,7 +87,14 @@ func (h *site) inbox(w http.ResponseWriter, r *http.Request) {
 		h.refused(w, r, err, "listing processes")
 		return
 	}
+	// The inbox is read before the news: reading it settles what is due by now.
+	news, err := h.news(r, id)
+	if err != nil {
+		h.refused(w, r, err, "reading the news")
+		return
+	}
 	view := templates.Inbox{
+		News: news,
 		Filter: templates.InboxFilter{
 			Process: query.Process, Group: query.Group, Mode: string(query.Mode), Search: query.Search, Overdue: query.Overdue,
 		},

@@ -243,11 +243,11 @@ func (s *Server) ProcessNames(ctx context.Context) ([]string, error) {
 }
 
 // Notices lists what a person and their groups were notified of, newest first, at most limit (1 to 100).
-func (s *Server) Notices(ctx context.Context, id Identity, limit int) ([]Notice, error) {
+func (s *Server) Notices(ctx context.Context, id Identity, limit int) ([]NoticeRow, error) {
 	if id.Kind != Person {
 		return nil, forbidden("Only a person has notices")
 	}
-	var notices []Notice
+	var notices []NoticeRow
 	err := s.store.Read(ctx, func(r Reader) (err error) {
 		notices, err = r.Notices(NoticeQuery{Person: id.Name, Groups: id.Groups, Limit: min(max(limit, 1), maxLimit)})
 		return err

@@ -72,7 +72,7 @@ type Reader interface {
 	// RunIDs lists the ids of all runs, for verification.
 	RunIDs(after string, limit int) ([]string, error)
 	// Notices lists the outbox, newest first.
-	Notices(q NoticeQuery) ([]Notice, error)
+	Notices(q NoticeQuery) ([]NoticeRow, error)
 
 	Request(id string) (Request, error)
 	Upload(id string) (Upload, error)
@@ -273,6 +273,16 @@ type Notice struct {
 	// Group or Person is who it is for.
 	Group, Person string
 	At            time.Time
+}
+
+// NoticeRow is a notice with what there is to say of its run now.
+type NoticeRow struct {
+	Notice
+	// Process is the run's; Outcome is empty unless the run has ended.
+	Process, Outcome string
+	State            run.RunState
+	// Open says that the work item it is about still waits.
+	Open bool
 }
 
 // NoticeQuery selects notices for a person or any of the groups.

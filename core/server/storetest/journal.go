@@ -169,6 +169,7 @@ func testJournal(t *testing.T, open Open) {
 		t.Parallel()
 		b := setup(t, open)
 		p := newRun("r_1", "supplier", epoch)
+		p.Items = []server.ItemRow{{ID: "w_1", RunID: "r_1", StepID: "c", Process: "supplier", Group: "finance", OpenedAt: epoch}}
 		notices := []server.Notice{
 			{ID: "n_1", Kind: "assigned", RunID: "r_1", StepID: "c", ItemID: "w_1", Group: "finance", At: at(1)},
 			{ID: "n_2", Kind: "ended", RunID: "r_1", Person: "mira@example.com", At: at(2)},
@@ -176,12 +177,24 @@ func testJournal(t *testing.T, open Open) {
 			{ID: "n_4", Kind: "overdue", RunID: "r_1", StepID: "c", ItemID: "w_1", Group: "operators", At: at(3)},
 		}
 		b.write(func(w server.Writer) error { return w.Append(p, entries("r_1", 1, 1, epoch), notices) })
-		list := func(q server.NoticeQuery) []server.Notice {
-			return read(b, func(r server.Reader) ([]server.Notice, error) { return r.Notices(q) })
+		list := func(q server.NoticeQuery) []server.NoticeRow {
+			return read(b, func(r server.Reader) ([]server.NoticeRow, error) { return r.Notices(q) })
 		}
-		require.Equal(t, []server.Notice{notices[2], notices[1], notices[0]},
-			list(server.NoticeQuery{Person: "mira@example.com", Groups: []string{"finance"}, Limit: 10}))
-		require.Equal(t, notices[2:3], list(server.NoticeQuery{Groups: []string{"finance"}, Limit: 1}))
+		row := func(i int, open bool) server.NoticeRow {
+			return server.NoticeRow{Notice: notices[i], Process: "supplier", State: run.RunActive, Open: open}
+		}
+		mine := server.NoticeQuery{Person: "mira@example.com", Groups: []string{"finance"}, Limit: 10}
+		require.Equal(t, []server.NoticeRow{row(2, true), row(1, false), row(0, true)}, list(mine))
+		require.Equal(t, []server.NoticeRow{row(2, true)}, list(server.NoticeQuery{Groups: []string{"finance"}, Limit: 1}))
 		require.Empty(t, list(server.NoticeQuery{Limit: 10}))
+
+		p = next(p, func(p *server.Projection) {
+			p.Items = nil
+			p.Run.State, p.Run.Outcome = run.RunEnded, "declined"
+		})
+		b.write(func(w server.Writer) error { return w.Append(p, entries("r_1", 2, 1, epoch), nil) })
+		for _, n := range list(mine) {
+			require.Equal(t, []any{run.RunEnded, "declined", false}, []any{n.State, n.Outcome, n.Open}, "a notice says what became of its run")
+		}
 	})
 }
