@@ -62,19 +62,19 @@ func init() {
 		Case{ID: "claims.what-a-claim-returns", Section: "tools: claim", Processes: []string{"conf-routes"},
 			Rule: "a claim returns token, expiry, the step as declared, body, data and a null handoff",
 			run: func(t *T) {
-				before := time.Now()
-				id := t.start("conf-routes", nil).str("run.id")
-				c := t.claim(id, "look")
+				r := t.start("conf-routes", nil)
+				c := t.claim(r.str("run.id"), "look")
 				t.equal(c, "step", obj{"id": "look", "instructions": "Look, attach what you saw, and choose.", "output": nil, "evidence": []any{"file"},
 					"next": []any{obj{"to": "good", "when": "It looks good"}, obj{"to": "bad"}}})
 				t.equal(c, "handoff", nil)
 				t.equal(c, "data", obj{"inputs": obj{}, "steps": obj{}})
+				// By the server's own clock, which need not be ours.
+				started, err := time.Parse(time.RFC3339, r.str("run.startedAt"))
+				t.that(r, err == nil, "expected startedAt to be RFC 3339, got %q", r.str("run.startedAt"))
 				at, err := time.Parse(time.RFC3339, c.str("expiresAt"))
 				t.that(c, err == nil, "expected expiresAt to be RFC 3339, got %q", c.str("expiresAt"))
-				if t.s.opts.Clock == "" {
-					t.that(c, at.After(before.Add(t.lease()-time.Minute)) && at.Before(time.Now().Add(t.lease()+time.Minute)),
-						"expected expiresAt about %s from now, got %s", t.lease(), at)
-				}
+				late := at.Sub(started) - t.lease()
+				t.that(c, late >= 0 && late < time.Minute, "expected expiresAt %s after the claim, got %s for a run started at %s", t.lease(), at, started)
 			}},
 		Case{ID: "claims.one-at-a-time", Section: "specification 6", Processes: []string{"conf-plain"}, Needs: Needs{Agent2: true},
 			Rule: "a claimed step belongs to one caller: claimed_by_other for another, claimed_by_you for the same",
