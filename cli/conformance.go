@@ -26,10 +26,10 @@ type conformanceFlags struct {
 	Clock    string   `yaml:"clock"`
 	Import   string   `yaml:"import"`
 
-	from, prepare, report, format string
-	only                          []string
-	self, list, slow              bool
-	parallel                      int
+	from, prepare, report, format, folder string
+	only                                  []string
+	self, list, slow                      bool
+	parallel                              int
 }
 
 func newConformanceCmd(a *app) *cobra.Command {
@@ -63,6 +63,7 @@ or in a YAML file with --from. docs/conformance.md leads from nothing to a repor
 	flags.StringVar(&f.from, "from", "", "read url, tokens, clock and import from a YAML `FILE`")
 	flags.StringVar(&f.prepare, "prepare", "", "write the fixtures into `DIR`, say how to publish them, and stop")
 	flags.StringSliceVar(&f.only, "only", nil, "run only these cases or groups (`ID,GROUP,…`)")
+	flags.StringVar(&f.folder, "folder", "", "also work every PROCESS.md below `DIR` to its end (published already, or by --import)")
 	flags.BoolVar(&f.list, "list", false, "list the cases and stop")
 	flags.BoolVar(&f.self, "self", false, "test a fresh server of our own, with everything configured")
 	flags.StringVar(&f.format, "format", "text", "the report's format: `text|json|junit`")
@@ -127,6 +128,7 @@ func (f *conformanceFlags) options(args []string) (conformance.Options, error) {
 		Import:   first(f.Import, os.Getenv("AP_CONFORMANCE_IMPORT"), file.Import),
 		Slow:     f.slow,
 		Only:     f.only,
+		Folder:   f.folder,
 		Parallel: f.parallel,
 	}
 	people := f.Person

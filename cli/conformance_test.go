@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"encoding/xml"
 	"io"
 	"log/slog"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,4 +77,40 @@ func TestConformanceCatchesMutants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Our own server passes all of the suite, refusals at publication and the examples included; what is skipped needs an
+// evaluator for checks.
+func TestConformanceSelf(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	var report struct {
+		Passed, Failed int
+		Cases          []struct{ ID, Status, Reason string }
+	}
+	p.json(&report, "conformance", "--self", "--folder", filepath.Dir(p.example("new-supplier")))
+	require.Zero(t, report.Failed)
+	require.Greater(t, report.Passed, 200)
+	for _, c := range report.Cases {
+		if c.Status == "skipped" {
+			require.Contains(t, c.Reason, "check-1", c.ID)
+		}
+	}
+}
+
+// Without what a case needs it is skipped and said to be, and the exit status still says that nothing failed.
+func TestConformanceSkipsWhatItCannotTest(t *testing.T) {
+	t.Parallel()
+	_, opts := startProxied(t)
+	report, err := conformance.Run(t.Context(), conformance.Options{URL: opts.URL, Agent: opts.Agent})
+	require.NoError(t, err)
+	require.Zero(t, report.Count(conformance.Failed))
+	require.NotZero(t, report.Count(conformance.Passed))
+	require.NotZero(t, report.Count(conformance.Skipped))
+	var text strings.Builder
+	require.NoError(t, report.Write(&text, "text"))
+	require.Contains(t, text.String(), "what was skipped was not tested")
+	var junit strings.Builder
+	require.NoError(t, report.Write(&junit, "junit"))
+	require.NoError(t, xml.Unmarshal([]byte(junit.String()), new(struct{ XMLName xml.Name })))
 }

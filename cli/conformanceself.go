@@ -51,7 +51,7 @@ func (a *app) conformanceSelf(ctx context.Context, f *conformanceFlags) (err err
 	if opts.Import, err = selfImport(s.Data); err != nil {
 		return err
 	}
-	opts.Only, opts.Parallel, opts.Slow = f.only, f.parallel, f.slow
+	opts.Only, opts.Folder, opts.Parallel, opts.Slow = f.only, f.folder, f.parallel, f.slow
 	return a.runConformance(ctx, f, opts)
 }
 

@@ -21,13 +21,15 @@ func Names() []string {
 		}
 		out = append(out, c.ID)
 	}
-	return out
+	return append(out, "folder")
 }
 
 // Unknown lists those of the names that are no case and no group.
 func Unknown(names []string) []string {
 	known := Names()
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(known, n) })
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(known, n) || strings.HasPrefix(n, "folder.")
+	})
 }
 
 // Write writes the report in one of Formats.

@@ -85,6 +85,8 @@ type Options struct {
 	Import string
 	// Only selects cases by id or group; empty is all.
 	Only []string
+	// Folder holds PROCESS.md files to be worked through beside the suite's own cases; "" is none.
+	Folder string
 	// Parallel is how many cases run at once (4).
 	Parallel int
 	// Progress is called after each case.
@@ -142,7 +144,15 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	}
 	// Cases that move the clock run alone, last: what they do to time is everybody's time.
 	var together, alone []Case
-	for _, c := range Cases() {
+	cases := Cases()
+	if opts.Folder != "" {
+		more, err := FolderCases(opts.Folder)
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, more...)
+	}
+	for _, c := range cases {
 		switch {
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, c.ID) && !slices.Contains(opts.Only, c.Group()):
 		case c.Needs.Clock:
@@ -273,6 +283,8 @@ func (s *suite) one(ctx context.Context, c Case) (o Outcome) {
 		o.Seconds = time.Since(start).Seconds()
 		switch x := recover().(type) {
 		case nil:
+		case skip:
+			o.Status, o.Reason = Skipped, string(x)
 		case failure:
 			o.Status, o.Reason, o.Call = Failed, x.reason, x.call
 			if x.call != nil {

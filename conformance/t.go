@@ -31,6 +31,9 @@ type failure struct {
 	call   *call
 }
 
+// skip ends a case that finds it can't be run here.
+type skip string
+
 // obj is a JSON object under construction.
 type obj = map[string]any
 
