@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
@@ -90,9 +91,12 @@ func TestHostileRunDataIsHarmlessAndReadable(t *testing.T) {
 	}})
 
 	w := b.browse()
+	var mu sync.Mutex
 	var asked []string
 	require.NoError(t, chromedp.Listen(w.ctx, func(event any) {
 		if e, ok := event.(*network.EventRequestWillBeSent); ok {
+			mu.Lock()
+			defer mu.Unlock()
 			asked = append(asked, e.Request.URL)
 		}
 	}))
@@ -119,6 +123,8 @@ func TestHostileRunDataIsHarmlessAndReadable(t *testing.T) {
 	w.sees("Show the other 990")
 	w.press("Approve")
 	w.sees("Approved. Your decision is on record.")
+	mu.Lock()
+	defer mu.Unlock()
 	for _, u := range asked {
 		at, err := url.Parse(u)
 		require.NoError(t, err)
