@@ -69,5 +69,5 @@ bench-scale: ## Measure whether a million runs in the database show (takes minut
 screenshots: ## Take the pictures in docs/screenshots again (needs Chromium)
 	AP_SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test ./web -run Screenshots -count=1 -v
 
-clean: ## Remove what make build made
-	rm -rf bin
+clean: ## Remove what was built
+	rm -rf bin .build
