@@ -66,6 +66,8 @@ type mutantProxy struct {
 	upstream *url.URL
 	forward  *httputil.ReverseProxy
 
+	claims sync.Mutex // for a mutant that has to see one claim after the other
+
 	mu     sync.Mutex
 	mutant mutant
 	memory map[string]any

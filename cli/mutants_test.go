@@ -131,6 +131,11 @@ func mutants() []mutant {
 			}},
 		{name: "a claimed step can be claimed again", caught: []string{"claims.one-at-a-time", "claims.twenty-at-once"},
 			tool: func(p *mutantProxy, c toolCall, next func(toolCall) answer) answer {
+				if c.tool == "claim" {
+					// One after the other, so that the first answer is remembered when the second asks.
+					p.claims.Lock()
+					defer p.claims.Unlock()
+				}
 				a := next(c)
 				key := "claim " + c.str("runId") + " " + c.str("stepId")
 				if c.tool == "claim" && a.ok() {
