@@ -109,6 +109,18 @@ func (p *mutantProxy) recall(key string) any {
 	return p.memory[key]
 }
 
+func (p *mutantProxy) recallAll(prefix string) []any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []any
+	for key, v := range p.memory {
+		if strings.HasPrefix(key, prefix) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
 func (p *mutantProxy) remember(key string, v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

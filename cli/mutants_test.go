@@ -154,13 +154,13 @@ func mutants() []mutant {
 				if c.tool == "claim" {
 					for _, x := range asList(next(toolCall{tool: "get_work", args: map[string]any{"limit": 100}, token: c.token}).data()["items"]) {
 						if w, _ := x.(map[string]any); w["runId"] == c.args["runId"] {
-							p.remember("last", w)
+							p.remember("item "+c.str("runId"), w)
 						}
 					}
 				}
 				a := next(c)
-				if w := p.recall("last"); c.tool == "get_work" && a.ok() && w != nil && c.args["process"] == nil && c.token == p.agent {
-					a.data()["items"] = append(asList(a.data()["items"]), w)
+				if c.tool == "get_work" && a.ok() && c.args["process"] == nil && c.token == p.agent {
+					a.data()["items"] = append(asList(a.data()["items"]), p.recallAll("item ")...)
 				}
 				return a
 			}, also: []string{"run.no-token", "claims.lease-ends", "deadlines.overdue", "order.work-is-listed-with-its-claim", "start.test-mode", "waits.wait"}},
