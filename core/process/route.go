@@ -143,13 +143,14 @@ func (c *checker) readBranches(s *step, n *node) {
 	}
 	first := map[string]*node{}
 	for _, v := range n.values {
+		before := len(s.targets)
 		id := c.target(s, toBranch, v, "a branch")
 		if id == "" {
 			continue
 		}
 		if earlier := first[id]; earlier != nil {
 			c.report(ruleParallel, v, fmt.Sprintf("the branch `%s` is listed twice, first on line %d; list it once", shorten(id), earlier.line))
-			s.targets = s.targets[:len(s.targets)-1]
+			s.targets = s.targets[:before] // one that names no step was not kept
 			continue
 		}
 		first[id] = v
