@@ -14,7 +14,7 @@ TEMPL_SUM := find . -name '*_templ.go' -not -path './.build/*' | sort | xargs sh
 VENDOR := .build/vendor
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install lint generate vendor race fuzz bench bench-scale screenshots clean
+.PHONY: help demo test build install lint generate vendor race fuzz bench bench-lint bench-scale screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ fuzz: ## Fuzz each parser for FUZZTIME (default 20s)
 bench: ## Measure the engine and the MCP endpoint
 	$(GO) run ./bench/engine
 	$(GO) run ./bench/mcp
+
+bench-lint: ## Measure lint beside a schema check of the same files in Node (needs npm)
+	$(GO) run ./bench/lint
 
 bench-scale: ## Measure whether a million runs in the database show (takes minutes)
 	$(GO) run ./bench/scale
