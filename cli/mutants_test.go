@@ -11,7 +11,7 @@ import (
 // mutants are the wrong servers that the conformance suite has to catch, each with the cases that have to notice.
 func mutants() []mutant {
 	return []mutant{
-		{name: "the old token lives on after a renewal", caught: []string{"claims.renew-kills-the-old-token"},
+		{name: "the old token lives on after a renewal", caught: []string{"claims.renew-kills-the-old-token"}, also: []string{"idempotency.renew"},
 			tool: func(p *mutantProxy, c toolCall, next func(toolCall) answer) answer {
 				if newest, ok := p.recall("newest " + c.str("token")).(string); ok {
 					c = c.changed(func(args map[string]any) { args["token"] = newest })
@@ -113,7 +113,7 @@ func mutants() []mutant {
 			})},
 		{name: "only the first issue comes back",
 			caught: []string{"start.every-issue", "acceptance.everything", "acceptance.route-required", "acceptance.items", "limits.every-argument-issue"},
-			also:   []string{"acceptance.route-not-allowed", "evidence.not-found", "people.task"},
+			also:   []string{"acceptance.route-not-allowed", "evidence.not-found", "people.task", "people.tasks-refusal-is-handed-on"},
 			tool: func(_ *mutantProxy, c toolCall, next func(toolCall) answer) answer {
 				a := next(c)
 				if issues := a.issues(); len(issues) > 1 {
@@ -219,7 +219,8 @@ func mutants() []mutant {
 				return next(c)
 			}},
 		{name: "a repeated call runs again",
-			caught: []string{"idempotency.start", "idempotency.upload", "idempotency.twenty-at-once"},
+			caught: []string{"idempotency.start", "idempotency.upload", "idempotency.twenty-at-once", "idempotency.renew", "idempotency.escalate",
+				"idempotency.send-event", "idempotency.cancel", "idempotency.replay-before-run-ended"},
 			also: []string{"idempotency.json-values", "idempotency.claim", "idempotency.claim-after-the-lease", "idempotency.submit-after-the-end", "idempotency.decide",
 				"idempotency.changed-arguments", "idempotency.other-caller"},
 			tool: func(_ *mutantProxy, c toolCall, next func(toolCall) answer) answer {
@@ -243,7 +244,7 @@ func mutants() []mutant {
 					}
 				}
 			}, "start_run")},
-		{name: "a claim has no handoff", caught: []string{"handoff.issues", "handoff.returned", "claims.lease-ends"},
+		{name: "a claim has no handoff", caught: []string{"handoff.issues", "handoff.returned", "claims.lease-ends", "escalation.drops-progress"},
 			tool: answers(func(data map[string]any) { data["handoff"] = nil }, "claim")},
 		{name: "readySince is the time of the read", caught: []string{"claims.lease-ends", "waits.wait"},
 			tool: answers(func(data map[string]any) {
@@ -319,7 +320,7 @@ func mutants() []mutant {
 				if _, is := data["nextCursor"]; is {
 					data["nextCursor"] = nil
 				}
-			}, "get_work", "list_runs"), also: []string{"order.work-is-listed-with-its-claim", "start.test-mode", "people.get-work", "waits.wait", "claims.lease-ends", "deadlines.overdue"}},
+			}, "get_work", "list_runs"), also: []string{"people.get-work-oldest-first", "order.work-is-listed-with-its-claim", "start.test-mode", "people.get-work", "waits.wait", "claims.lease-ends", "deadlines.overdue"}},
 		{name: "any cursor will do", caught: []string{"paging.bad-cursor", "processes.cursor"},
 			tool: func(_ *mutantProxy, c toolCall, next func(toolCall) answer) answer {
 				a := next(c)
